@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The decision: what becomes of one frame. It is the same for XDP and tc; the
+ * programs around it fetch the frame and carry out the verdict. When in doubt
+ * the answer is a pass, and the bridge does what it always did.
+ */
+#ifndef XDPL2_DECISION_H
+#define XDPL2_DECISION_H
+
+#include "headers/ether.h"
+#include "maps.h"
+
+struct frame {
+	const void *data;
+	const void *data_end;
+	__u32 len;     /* bytes, all of them, also those behind data_end */
+	__u32 packets; /* what it counts as */
+	__u32 tagged;  /* a VLAN tag is kept outside the data */
+	__u32 any_len; /* segmented on its way out: no length limit */
+};
+
+struct decision {
+	__u32 verdict;
+	__u32 slot;    /* where it goes */
+	__u32 ifindex; /* the same */
+};
+
+static __always_inline struct port *port_of(__u32 slot)
+{
+	return bpf_map_lookup_elem(&ports, &slot);
+}
+
+/*
+ * What the bridge would learn from this frame. A station that is known on
+ * another port has moved: its entry goes at once, before any frame to it can
+ * take the old port, and the bridge sees the frame and learns the new one.
+ * Returns the station if it is known on this port, else NULL and *verdict.
+ */
+static __always_inline struct station *look_up_source(const __u8 *addr, __u32 own_flags,
+							    __u32 *verdict)
+{
+	struct station_key key = {};
+	struct station *from;
+	struct state *now;
+	__u32 zero = 0;
+
+	__builtin_memcpy(key.mac, addr, ETH_ALEN);
+	from = bpf_map_lookup_elem(&stations, &key);
+	if (!from) {
+		*verdict = is_valid_source(addr) ? PASS_UNKNOWN_SOURCE : PASS_MALFORMED;
+		return NULL;
+	}
+	if (unlikely(from->slot != config.slot || (from->flags & STATION_LOCAL))) {
+		*verdict = PASS_MOVED_SOURCE;
+		if ((own_flags & PORT_LEARNS) &&
+		    !(from->flags & (STATION_LOCAL | STATION_STAY)) &&
+		    !(config.flags & CONFIG_DRY_RUN))
+			bpf_map_delete_elem(&stations, &key);
+		return NULL;
+	}
+	now = bpf_map_lookup_elem(&shared, &zero);
+	if (now && from->seen != now->epoch && !(config.flags & CONFIG_DRY_RUN))
+		from->seen = now->epoch;
+	return from;
+}
+
+static __always_inline int lease_ran_out(void)
+{
+	__u32 zero = 0;
+	struct state *now = bpf_map_lookup_elem(&shared, &zero);
+
+	return !now || bpf_jiffies64() - now->lease_renewed > now->lease_length;
+}
+
+/* The reasons of the port itself for which nothing is taken from it. */
+static __always_inline __u32 port_verdict(__u32 flags)
+{
+	if (!(flags & PORT_ENABLED))
+		return PASS_DISABLED;
+	if (flags & PORT_FILTERED)
+		return PASS_FILTERED;
+	if (flags & PORT_VLAN)
+		return PASS_VLAN;
+	return PASS_BLOCKED;
+}
+
+#define PORT_STOPS                                                                                 \
+	(PORT_ENABLED | PORT_FORWARDING | PORT_FILTERED | PORT_VLAN)
+#define PORT_GOES (PORT_ENABLED | PORT_FORWARDING)
+
+/* Fills out->slot and out->ifindex; the verdict for a frame that leaves there. */
+static __always_inline __u32 leave_by(struct decision *out, const struct frame *frame, __u32 slot,
+				      __u32 own_flags)
+{
+	struct port *to;
+	__u32 flags;
+
+	if (unlikely(slot == config.slot))
+		return PASS_SAME_PORT;
+	out->slot = slot;
+	to = port_of(slot);
+	if (unlikely(!to || !to->ifindex))
+		return REDIRECT_FAILED;
+	flags = to->flags;
+	if (unlikely(!(flags & PORT_FORWARDING)))
+		return PASS_BLOCKED;
+	if (unlikely(own_flags & flags & PORT_ISOLATED))
+		return PASS_ISOLATED;
+	if (unlikely(frame->len > to->max_len && !frame->any_len))
+		return PASS_MTU;
+	out->ifindex = to->ifindex;
+	return REDIRECTED;
+}
+
+static __always_inline __u32 decide_mac(struct decision *out, const struct frame *frame,
+					const struct ethhdr *eth, __u32 own_flags)
+{
+	struct station_key key = {};
+	struct station *from, *to;
+	__u32 source = PASS_UNKNOWN_SOURCE;
+
+	/* First, and for every frame: a host that roams announces itself with a broadcast. */
+	from = look_up_source(eth->h_source, own_flags, &source);
+	if (unlikely(!from && source == PASS_MOVED_SOURCE))
+		return source;
+	if (unlikely((own_flags & PORT_STOPS) != PORT_GOES))
+		return port_verdict(own_flags);
+	if (is_group(eth->h_dest))
+		return is_link_local(eth->h_dest) ? PASS_CONTROL : PASS_GROUP;
+	if (unlikely(is_control_type(eth->h_proto)))
+		return PASS_CONTROL;
+	if (unlikely((own_flags & PORT_PASS_TAGGED) &&
+		     (frame->tagged || is_vlan_type(eth->h_proto))))
+		return PASS_VLAN;
+
+	__builtin_memcpy(key.mac, eth->h_dest, ETH_ALEN);
+	to = bpf_map_lookup_elem(&stations, &key);
+	if (to && (to->flags & STATION_LOCAL))
+		return PASS_LOCAL;
+	if (!from)
+		return source;
+	if (!to)
+		return PASS_UNKNOWN_DESTINATION;
+	return leave_by(out, frame, to->slot, own_flags);
+}
+
+static __always_inline __u32 decide_port(struct decision *out, const struct frame *frame,
+					 const struct ethhdr *eth, __u32 own_flags)
+{
+	struct station_key key = {};
+	struct station *to;
+
+	if (unlikely((own_flags & PORT_STOPS) != PORT_GOES))
+		return port_verdict(own_flags);
+	if (unlikely(!is_valid_source(eth->h_source)))
+		return PASS_MALFORMED;
+	if (unlikely(is_link_local(eth->h_dest) || is_control_type(eth->h_proto)))
+		return PASS_CONTROL;
+	if (unlikely((own_flags & PORT_PASS_TAGGED) &&
+		     (frame->tagged || is_vlan_type(eth->h_proto))))
+		return PASS_VLAN;
+	if (is_group(eth->h_dest)) {
+		if (config.flags & CONFIG_PASS_GROUP)
+			return PASS_GROUP;
+	} else if (config.flags & CONFIG_PASS_LOCAL) {
+		__builtin_memcpy(key.mac, eth->h_dest, ETH_ALEN);
+		to = bpf_map_lookup_elem(&stations, &key);
+		if (to && (to->flags & STATION_LOCAL))
+			return PASS_LOCAL;
+	}
+	return leave_by(out, frame, config.target, own_flags);
+}
+
+static __always_inline struct decision decide(const struct frame *frame)
+{
+	const struct ethhdr *eth = frame->data;
+	struct decision out = {};
+	struct port *own;
+
+	if (unlikely(frame->data + sizeof(*eth) > frame->data_end)) {
+		out.verdict = PASS_MALFORMED;
+		return out;
+	}
+	own = port_of(config.slot);
+	if (unlikely(!own || ((config.flags & CONFIG_LEASE) && lease_ran_out())))
+		out.verdict = PASS_DISABLED;
+	else if (config.mode == MODE_PORT)
+		out.verdict = decide_port(&out, frame, eth, own->flags);
+	else
+		out.verdict = decide_mac(&out, frame, eth, own->flags);
+	return out;
+}
+
+/* Books the verdict on this CPU; nobody else writes here. */
+static __always_inline void account(const struct decision *made, const struct frame *frame)
+{
+	__u32 slot = config.slot, zero = 0, verdict = made->verdict;
+	struct port_counters *sum;
+
+	if (config.flags & CONFIG_TRACE) {
+		struct answer *told = bpf_map_lookup_elem(&answers, &zero);
+
+		if (told) {
+			told->verdict = verdict;
+			told->slot = made->slot;
+		}
+	}
+	if (config.flags & CONFIG_DRY_RUN)
+		return;
+	sum = bpf_map_lookup_elem(&counters, &slot);
+	barrier_var(verdict);
+	if (sum && verdict < VERDICTS) {
+		sum->verdict[verdict].packets += frame->packets;
+		sum->verdict[verdict].bytes += frame->len;
+	}
+}
+
+#endif

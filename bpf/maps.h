@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the data path shares with the control plane. bpf2go turns the types
+ * into Go (`make generate`), so there is one definition of each.
+ *
+ * Ports have a slot: a small number that the control plane gives out and that
+ * stays with the configured port when its ifindex changes. Everything that is
+ * kept per port is an array over slots, which a program indexes with a
+ * constant; an ifindex appears only as a value.
+ */
+#ifndef XDPL2_MAPS_H
+#define XDPL2_MAPS_H
+
+#include "headers/uapi.h"
+
+#define MAX_PORTS 64
+
+/* One name per reason; the order is ABI between the object and its loader. */
+enum verdict {
+	REDIRECTED,
+	REFLECTED,
+	PASS_DISABLED,
+	PASS_LOCAL,
+	PASS_GROUP,
+	PASS_CONTROL,
+	PASS_UNKNOWN_SOURCE,
+	PASS_MOVED_SOURCE,
+	PASS_UNKNOWN_DESTINATION,
+	PASS_SAME_PORT,
+	PASS_BLOCKED,
+	PASS_ISOLATED,
+	PASS_VLAN,
+	PASS_MTU,
+	PASS_FILTERED,
+	PASS_MALFORMED,
+	REDIRECT_FAILED,
+	VERDICTS,
+};
+
+enum mode {
+	MODE_MAC,
+	MODE_PORT,
+};
+
+/* Flags of the constants that a program is loaded with (config.flags). */
+enum config_flag {
+	CONFIG_PASS_LOCAL = 1 << 0, /* mode port: the box's own addresses go to the stack */
+	CONFIG_PASS_GROUP = 1 << 1, /* mode port: so do group addresses */
+	CONFIG_LEASE = 1 << 2,	  /* pass everything once the lease has run out (clsact) */
+	CONFIG_TRACE = 1 << 3,	  /* write the decision to the answers map */
+	CONFIG_DRY_RUN = 1 << 4,	  /* decide, but count, mark and delete nothing */
+};
+
+/* Flags of a port as it is now (port.flags). */
+enum port_flag {
+	PORT_ENABLED = 1 << 0,	 /* frames that arrive here may be redirected */
+	PORT_FORWARDING = 1 << 1,	 /* the bridge would forward from and to it */
+	PORT_LEARNS = 1 << 2,	 /* the bridge learns sources here */
+	PORT_ISOLATED = 1 << 3,	 /* no traffic between two isolated ports */
+	PORT_FILTERED = 1 << 4,	 /* a filter wants to see every frame */
+	PORT_VLAN = 1 << 5,	 /* VLANs here are the bridge's business: pass all */
+	PORT_PASS_TAGGED = 1 << 6, /* VLAN devices sit on the port: pass tagged frames */
+};
+
+enum station_flag {
+	STATION_LOCAL = 1 << 0, /* an address of the box itself */
+	STATION_STAY = 1 << 1,  /* does not move with its source: sticky or static */
+};
+
+/* Constants of one loaded program: one port, one mode. */
+struct port_config {
+	__u32 slot;
+	enum mode mode;
+	__u32 target; /* mode port: the slot that frames leave by */
+	enum config_flag flags;
+};
+
+struct station_key {
+	__u8 mac[6];
+	__u16 vlan; /* 0 in a bridge that knows no VLANs; host byte order */
+};
+
+struct station {
+	__u32 slot;
+	enum station_flag flags;
+	__u32 seen;  /* the epoch in which it last sent a frame */
+};
+
+struct port {
+	__u32 ifindex; /* 0: the slot is not in use */
+	enum port_flag flags;
+	__u32 max_len; /* longest frame that may leave, Ethernet header included, FCS not */
+};
+
+struct state {
+	__u32 epoch;	     /* written to stations that send */
+	__u32 pad;
+	__u64 lease_renewed; /* jiffies */
+	__u64 lease_length;  /* jiffies */
+};
+
+struct counter {
+	__u64 packets; /* frames as on the wire: a GRO sk_buff counts its segments */
+	__u64 bytes;
+};
+
+struct port_counters {
+	struct counter verdict[VERDICTS];
+};
+
+/* What a traced program decided last (CONFIG_TRACE). */
+struct answer {
+	enum verdict verdict;
+	__u32 slot; /* where it goes; only for redirected and redirect_failed */
+};
+
+/*
+ * Entries are allocated one by one and freed after an RCU grace period: with
+ * preallocation an entry that is deleted on one CPU could be reused for another
+ * address while a second CPU still reads it, and a frame would leave by the
+ * wrong port.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, struct station_key);
+	__type(value, struct station);
+} stations SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, __u32);
+	__type(value, struct port);
+} ports SEC(".maps");
+
+/*
+ * Where XDP redirects to, by slot. The kernel empties an entry when its device
+ * goes, and a redirect to an empty entry passes the frame. (Keyed by slot, so
+ * the array is as good as DEVMAP_HASH and saves its hash.)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, __u32);
+	__type(value, __u32);
+} egress SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, __u32);
+	__type(value, struct port_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct state);
+} shared SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct answer);
+} answers SEC(".maps");
+
+/* Set by the loader, then frozen: the verifier removes the branches not taken. */
+const volatile struct port_config config = {};
+
+#endif

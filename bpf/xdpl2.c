@@ -1,0 +1,77 @@
+//go:build ignore
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * xdpl2's data path: the same decision at two hooks. Each port has a program of
+ * its own, loaded with that port's constants (see struct port_config).
+ */
+#include "decision.h"
+
+/*
+ * XDP, native or generic. The packet is linear here: a program that does not
+ * ask for fragments never sees them.
+ */
+SEC("xdp")
+int xdpl2_xdp(struct xdp_md *ctx)
+{
+	struct frame frame = {
+		.data = (void *)(long)ctx->data,
+		.data_end = (void *)(long)ctx->data_end,
+		.len = ctx->data_end - ctx->data,
+		.packets = 1,
+	};
+	struct decision made = decide(&frame);
+	long action = XDP_PASS;
+
+	if (likely(made.verdict == REDIRECTED)) {
+		action = bpf_redirect_map(&egress, made.slot, XDP_PASS);
+		if (unlikely(action != XDP_REDIRECT))
+			made.verdict = REDIRECT_FAILED;
+	}
+	account(&made, &frame);
+	return action;
+}
+
+/*
+ * tc ingress. A frame that GRO put together goes on as one: what leaves is
+ * segmented again by the egress device, and the bridge, too, lets such a frame
+ * pass whatever its length (is_skb_forwardable).
+ */
+SEC("tc")
+int xdpl2_tc(struct __sk_buff *ctx)
+{
+	struct frame frame = {
+		.data = (void *)(long)ctx->data,
+		.data_end = (void *)(long)ctx->data_end,
+		.len = ctx->len,
+		.packets = 1,
+		.tagged = ctx->vlan_present,
+		.any_len = ctx->gso_size,
+	};
+	struct decision made;
+	int action = TC_ACT_UNSPEC;
+
+	if (frame.any_len && ctx->gso_segs)
+		frame.packets = ctx->gso_segs;
+	made = decide(&frame);
+	if (likely(made.verdict == REDIRECTED))
+		action = bpf_redirect(made.ifindex, 0);
+	account(&made, &frame);
+	return action;
+}
+
+/*
+ * Renews the lease of the programs that outlive their daemon. The daemon runs
+ * it (BPF_PROG_TEST_RUN), since jiffies cannot be read outside the kernel.
+ */
+SEC("tc")
+int xdpl2_renew(struct __sk_buff *ctx)
+{
+	__u32 zero = 0;
+	struct state *now = bpf_map_lookup_elem(&shared, &zero);
+
+	if (now)
+		now->lease_renewed = bpf_jiffies64();
+	return 0;
+}
+
+char __license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/bpf"
+)
+
+// Engine is where a program runs.
+type Engine string
+
+// The engines of this version.
+const (
+	EngineGeneric Engine = "generic" // XDP on the sk_buff
+	EngineTC      Engine = "tc"      // tcx, or a clsact filter before 6.6
+)
+
+// ErrForeignProgram is returned when somebody else's program has the hook.
+var ErrForeignProgram = errors.New("another XDP program is attached to the device")
+
+// Attachment is a program at a device's hook.
+type Attachment struct {
+	d       *Datapath
+	engine  Engine
+	ifindex int
+	hook    hook
+	program Program
+}
+
+// hook is one way to hold a program at a device.
+type hook interface {
+	update(*ebpf.Program) error // replaces the program; no frame sees none
+	detach() error
+	name() string
+	outlives() bool // stays when the process dies
+}
+
+// Attach loads a program for a port and attaches it to the device. The
+// device's frames are judged by it from then on, so the port should be set
+// (SetPort) before.
+func (d *Datapath) Attach(engine Engine, ifindex int, p Program) (*Attachment, error) {
+	a := &Attachment{d: d, engine: engine, ifindex: ifindex}
+	var err error
+	switch engine {
+	case EngineGeneric:
+		err = a.attachXDP(p, link.XDPGenericMode)
+	case EngineTC:
+		err = a.attachTC(p)
+	default:
+		err = fmt.Errorf("unknown engine %q", engine)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("attach %s to ifindex %d: %w", engine, ifindex, err)
+	}
+	return a, nil
+}
+
+func (a *Attachment) attachXDP(p Program, flags link.XDPAttachFlags) error {
+	prog, err := a.d.load(bpf.DatapathProgXdpl2Xdp, p)
+	if err != nil {
+		return err
+	}
+	defer prog.Close() // the link holds it
+	l, err := link.AttachXDP(link.XDPOptions{Program: prog, Interface: a.ifindex, Flags: flags})
+	switch {
+	case errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST):
+		return fmt.Errorf("%w: %w", ErrForeignProgram, err)
+	case err != nil:
+		return err
+	}
+	a.hook, a.program = linkHook{l, "xdp generic"}, p
+	return nil
+}
+
+func (a *Attachment) attachTC(p Program) error {
+	if !a.d.noTCX {
+		prog, err := a.d.load(bpf.DatapathProgXdpl2Tc, p)
+		if err != nil {
+			return err
+		}
+		defer prog.Close()
+		// First in line: what stays for programs behind is what is passed.
+		l, err := link.AttachTCX(link.TCXOptions{
+			Program: prog, Interface: a.ifindex, Attach: ebpf.AttachTCXIngress, Anchor: link.Head(),
+		})
+		if err == nil {
+			a.hook, a.program = linkHook{l, "tcx"}, p
+			return nil
+		}
+		if !errors.Is(err, ebpf.ErrNotSupported) {
+			return err
+		}
+	}
+	p.lease = true
+	if err := a.d.startLease(); err != nil {
+		return err
+	}
+	prog, err := a.d.load(bpf.DatapathProgXdpl2Tc, p)
+	if err != nil {
+		return err
+	}
+	defer prog.Close()
+	h, err := attachClsact(a.ifindex, prog)
+	if err != nil {
+		return err
+	}
+	a.hook, a.program = h, p
+	return nil
+}
+
+// Update loads a program with other constants and puts it in the place of the
+// present one; each frame is judged by one of the two.
+func (a *Attachment) Update(p Program) error {
+	p.lease = a.hook.outlives()
+	if p == a.program {
+		return nil
+	}
+	name := bpf.DatapathProgXdpl2Xdp
+	if a.engine == EngineTC {
+		name = bpf.DatapathProgXdpl2Tc
+	}
+	prog, err := a.d.load(name, p)
+	if err != nil {
+		return err
+	}
+	defer prog.Close()
+	if err := a.hook.update(prog); err != nil {
+		return fmt.Errorf("replace the program of ifindex %d: %w", a.ifindex, err)
+	}
+	a.program = p
+	return nil
+}
+
+// Detach takes the program away. A device that is gone took it along.
+func (a *Attachment) Detach() error {
+	if err := a.hook.detach(); err != nil {
+		return fmt.Errorf("detach from ifindex %d: %w", a.ifindex, err)
+	}
+	return nil
+}
+
+// Engine returns the engine that the port runs on.
+func (a *Attachment) Engine() Engine { return a.engine }
+
+// Hook names the kernel's hook: "xdp generic", "tcx" or "clsact".
+func (a *Attachment) Hook() string { return a.hook.name() }
+
+// Ifindex returns the device that the program is attached to.
+func (a *Attachment) Ifindex() int { return a.ifindex }
+
+// linkHook holds a program by a bpf_link: the kernel detaches it when the
+// process ends, however it ends.
+type linkHook struct {
+	link.Link
+	kind string
+}
+
+func (h linkHook) update(p *ebpf.Program) error { return h.Link.Update(p) }
+func (h linkHook) detach() error                { return h.Link.Close() }
+func (h linkHook) name() string                 { return h.kind }
+func (h linkHook) outlives() bool               { return false }

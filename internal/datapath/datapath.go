@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package datapath loads the BPF programs, attaches them to network devices
+// and keeps their maps. It knows engines and slots; it knows no bridge and no
+// configuration (package control does).
+//
+// Everything here acts in the network namespace of the calling thread.
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/xdpl2/xdpl2/bpf"
+)
+
+// MaxPorts is how many ports can be managed at once: the size of the maps that
+// are indexed by slot.
+const MaxPorts = 64
+
+// Options of a data path.
+type Options struct {
+	// MaxStations bounds the station map, 1 to 1,048,576; 0 means 4096.
+	MaxStations uint32
+	// NoTCX makes the tc engine use clsact filters where tcx exists, too.
+	NoTCX bool
+}
+
+// Datapath is the maps that all programs share, and the means to load more
+// programs for them. It is safe for concurrent use, but the changes that one
+// caller makes to one port must be made one after the other.
+type Datapath struct {
+	spec  *ebpf.CollectionSpec
+	maps  bpf.DatapathMaps
+	renew *ebpf.Program
+	noTCX bool
+	lease lease
+}
+
+// Open creates the maps and has the kernel verify the programs once, so that
+// a kernel that cannot run them is found before anything is attached. The
+// error says what is missing, where that can be told.
+func Open(opts Options) (*Datapath, error) {
+	// Before 5.11 maps count against RLIMIT_MEMLOCK, 64 KiB by default.
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("raise the memory lock limit (kernels before 5.11 need it for BPF maps): %w", err)
+	}
+	spec, err := bpf.LoadDatapath()
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded BPF object: %w", err)
+	}
+	if opts.MaxStations != 0 {
+		spec.Maps[bpf.DatapathMapStations].MaxEntries = opts.MaxStations
+	}
+	d := &Datapath{spec: spec, noTCX: opts.NoTCX}
+	var objs bpf.DatapathObjects
+	if err := spec.Copy().LoadAndAssign(&objs, nil); err != nil {
+		return nil, explainLoad(err)
+	}
+	d.maps, d.renew = objs.DatapathMaps, objs.Xdpl2Renew
+	err = errors.Join(objs.Xdpl2Xdp.Close(), objs.Xdpl2Tc.Close())
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if err := d.setEpoch(1); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// explainLoad adds what a person can do about a program or map that the kernel
+// refused.
+func explainLoad(err error) error {
+	var verifier *ebpf.VerifierError
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("load the BPF programs: not permitted (needs root, or CAP_BPF and CAP_NET_ADMIN): %w", err)
+	case errors.As(err, &verifier):
+		return fmt.Errorf("load the BPF programs: refused by this kernel's verifier (Linux 5.10 or newer is needed): %w", err)
+	case errors.Is(err, ebpf.ErrNotSupported):
+		return fmt.Errorf("load the BPF programs: this kernel lacks BPF support (CONFIG_BPF_SYSCALL, Linux 5.10 or newer): %w", err)
+	}
+	return fmt.Errorf("load the BPF programs: %w", err)
+}
+
+// Close frees the maps. Programs that are still attached keep theirs alive.
+func (d *Datapath) Close() error {
+	d.stopLease()
+	return errors.Join(d.renew.Close(), d.maps.Close())
+}
+
+// Mode decides how a port's frames find their way.
+type Mode uint32
+
+// The two modes of the paper's section 3.2.
+const (
+	ModeMAC  = Mode(bpf.DatapathModeMODE_MAC)  // destination address decides
+	ModePort = Mode(bpf.DatapathModeMODE_PORT) // the ingress port alone decides
+)
+
+// Program is what one port's program is specialised for when it is loaded.
+type Program struct {
+	Slot      uint32 // the port's own
+	Mode      Mode
+	Target    uint32 // ModePort: the slot that frames leave by
+	PassLocal bool   // ModePort: frames to the box's own addresses go to the stack
+	PassGroup bool   // ModePort: group frames go to the stack
+
+	lease  bool // pass everything when the lease has run out
+	trace  bool // keep the last decision in the answers map
+	dryRun bool // change nothing
+}
+
+func (p Program) config() bpf.DatapathPortConfig {
+	c := bpf.DatapathPortConfig{Slot: p.Slot, Mode: uint32(p.Mode), Target: p.Target}
+	for flag, on := range map[bpf.DatapathConfigFlag]bool{
+		bpf.DatapathConfigFlagCONFIG_PASS_LOCAL: p.PassLocal,
+		bpf.DatapathConfigFlagCONFIG_PASS_GROUP: p.PassGroup,
+		bpf.DatapathConfigFlagCONFIG_LEASE:      p.lease,
+		bpf.DatapathConfigFlagCONFIG_TRACE:      p.trace,
+		bpf.DatapathConfigFlagCONFIG_DRY_RUN:    p.dryRun,
+	} {
+		if on {
+			c.Flags |= uint32(flag)
+		}
+	}
+	return c
+}
+
+// load specialises and loads one of the object's programs. The constants are
+// frozen before the verifier runs, so it removes the branches that this port
+// never takes.
+func (d *Datapath) load(name string, p Program) (*ebpf.Program, error) {
+	spec := d.spec.Copy()
+	for other := range spec.Programs {
+		if other != name {
+			delete(spec.Programs, other)
+		}
+	}
+	if err := spec.Variables[bpf.DatapathVarConfig].Set(p.config()); err != nil {
+		return nil, fmt.Errorf("specialise program %s: %w", name, err)
+	}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
+		MapReplacements: map[string]*ebpf.Map{
+			bpf.DatapathMapStations: d.maps.Stations,
+			bpf.DatapathMapPorts:    d.maps.Ports,
+			bpf.DatapathMapEgress:   d.maps.Egress,
+			bpf.DatapathMapCounters: d.maps.Counters,
+			bpf.DatapathMapShared:   d.maps.Shared,
+			bpf.DatapathMapAnswers:  d.maps.Answers,
+		},
+	})
+	if err != nil {
+		return nil, explainLoad(err)
+	}
+	defer coll.Close()
+	prog := coll.DetachProgram(name)
+	runtime.KeepAlive(d)
+	return prog, nil
+}

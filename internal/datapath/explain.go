@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/xdpl2/xdpl2/bpf"
+)
+
+// Decision is what the data path would do with a frame.
+type Decision struct {
+	Verdict Verdict
+	Slot    uint32 // where it would go; for Redirected and RedirectFailed
+}
+
+// Explain runs the port's own program over a frame, with the live maps and
+// without an effect on them: nothing is sent, counted, marked or removed. The
+// frame must have at least the 14 bytes of an Ethernet header.
+func (d *Datapath) Explain(engine Engine, p Program, frame []byte) (Decision, error) {
+	p.dryRun = true
+	return d.run(engine, p, frame, nil)
+}
+
+// run has the kernel run a traced program (BPF_PROG_TEST_RUN) once.
+func (d *Datapath) run(engine Engine, p Program, frame []byte, context any) (Decision, error) {
+	p.trace = true
+	name := bpf.DatapathProgXdpl2Xdp
+	if engine == EngineTC {
+		name = bpf.DatapathProgXdpl2Tc
+	}
+	prog, err := d.load(name, p)
+	if err != nil {
+		return Decision{}, err
+	}
+	defer prog.Close()
+	decision, _, err := d.runLoaded(prog, frame, context)
+	return decision, err
+}
+
+func (d *Datapath) runLoaded(prog *ebpf.Program, frame []byte, context any) (Decision, uint32, error) {
+	none := bpf.DatapathAnswer{Verdict: bpf.DatapathVerdictVERDICTS}
+	if err := d.maps.Answers.Put(uint32(0), none); err != nil {
+		return Decision{}, 0, fmt.Errorf("reset the answer: %w", err)
+	}
+	action, err := prog.Run(&ebpf.RunOptions{Data: frame, Context: context})
+	if err != nil {
+		return Decision{}, 0, fmt.Errorf("run the program over a frame of %d bytes: %w", len(frame), err)
+	}
+	var told bpf.DatapathAnswer
+	if err := d.maps.Answers.Lookup(uint32(0), &told); err != nil {
+		return Decision{}, 0, fmt.Errorf("read the answer: %w", err)
+	}
+	if told.Verdict == bpf.DatapathVerdictVERDICTS {
+		return Decision{}, action, errors.New("the program gave no answer")
+	}
+	return Decision{Verdict(told.Verdict), told.Slot}, action, nil
+}

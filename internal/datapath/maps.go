@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/xdpl2/xdpl2/bpf"
+)
+
+// PortFlags says what a port may do at the moment.
+type PortFlags uint32
+
+// See the comments of enum port_flag in bpf/maps.h.
+const (
+	PortEnabled    = PortFlags(bpf.DatapathPortFlagPORT_ENABLED)
+	PortForwarding = PortFlags(bpf.DatapathPortFlagPORT_FORWARDING)
+	PortLearns     = PortFlags(bpf.DatapathPortFlagPORT_LEARNS)
+	PortIsolated   = PortFlags(bpf.DatapathPortFlagPORT_ISOLATED)
+	PortFiltered   = PortFlags(bpf.DatapathPortFlagPORT_FILTERED)
+	PortVLAN       = PortFlags(bpf.DatapathPortFlagPORT_VLAN)
+	PortPassTagged = PortFlags(bpf.DatapathPortFlagPORT_PASS_TAGGED)
+)
+
+// Port is the live state of a slot.
+type Port struct {
+	Ifindex uint32
+	Flags   PortFlags
+	MaxLen  uint32 // longest frame that may leave, in bytes with Ethernet header, without FCS
+}
+
+// SetPort makes a slot stand for a device. It becomes a redirect target at
+// once; frames that arrive there are judged by the program attached to it.
+func (d *Datapath) SetPort(slot uint32, p Port) error {
+	value := bpf.DatapathPort{Ifindex: p.Ifindex, Flags: bpf.DatapathPortFlag(p.Flags), MaxLen: p.MaxLen}
+	if err := d.maps.Ports.Put(slot, value); err != nil {
+		return fmt.Errorf("set port of slot %d: %w", slot, err)
+	}
+	if err := d.maps.Egress.Put(slot, p.Ifindex); err != nil {
+		return fmt.Errorf("set redirect target of slot %d to ifindex %d: %w", slot, p.Ifindex, err)
+	}
+	return nil
+}
+
+// ClearPort takes a slot out of use: what would leave by it goes to the stack.
+func (d *Datapath) ClearPort(slot uint32) error {
+	if err := d.maps.Ports.Put(slot, bpf.DatapathPort{}); err != nil {
+		return fmt.Errorf("clear port of slot %d: %w", slot, err)
+	}
+	if err := d.maps.Egress.Delete(slot); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("clear redirect target of slot %d: %w", slot, err)
+	}
+	return nil
+}
+
+// StationKey names a station: an address in a VLAN.
+type StationKey struct {
+	MAC  [6]byte
+	VLAN uint16 // 0 in a bridge that is not VLAN-aware
+}
+
+// String returns the address, and the VLAN if there is one.
+func (k StationKey) String() string {
+	if k.VLAN == 0 {
+		return net.HardwareAddr(k.MAC[:]).String()
+	}
+	return fmt.Sprintf("%s vlan %d", net.HardwareAddr(k.MAC[:]), k.VLAN)
+}
+
+// Station is where a station's frames go.
+type Station struct {
+	Slot  uint32
+	Local bool // an address of the box itself
+	Stay  bool // static: is not moved by a frame that it sends from elsewhere
+	// Seen is the epoch in which the data path last saw it send; 0 if never.
+	Seen uint32
+}
+
+// ErrStationsFull is returned when the station map has no room left.
+var ErrStationsFull = errors.New("station map is full")
+
+// PutStation adds or replaces a station.
+func (d *Datapath) PutStation(k StationKey, s Station) error {
+	value := bpf.DatapathStation{Slot: s.Slot, Seen: s.Seen}
+	if s.Local {
+		value.Flags |= bpf.DatapathStationFlagSTATION_LOCAL
+	}
+	if s.Stay {
+		value.Flags |= bpf.DatapathStationFlagSTATION_STAY
+	}
+	err := d.maps.Stations.Put(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN}, value)
+	switch {
+	case errors.Is(err, errTooBig):
+		return fmt.Errorf("put station %s: %w (option max_stations)", k, ErrStationsFull)
+	case err != nil:
+		return fmt.Errorf("put station %s: %w", k, err)
+	}
+	return nil
+}
+
+// DeleteStation removes a station; one that is not there is no error, since
+// the data path itself removes stations that have moved.
+func (d *Datapath) DeleteStation(k StationKey) error {
+	err := d.maps.Stations.Delete(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN})
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("delete station %s: %w", k, err)
+	}
+	return nil
+}
+
+// Station looks one station up.
+func (d *Datapath) Station(k StationKey) (Station, bool, error) {
+	var value bpf.DatapathStation
+	err := d.maps.Stations.Lookup(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN}, &value)
+	switch {
+	case errors.Is(err, ebpf.ErrKeyNotExist):
+		return Station{}, false, nil
+	case err != nil:
+		return Station{}, false, fmt.Errorf("look up station %s: %w", k, err)
+	}
+	return station(value), true, nil
+}
+
+func station(v bpf.DatapathStation) Station {
+	return Station{
+		Slot:  v.Slot,
+		Local: v.Flags&bpf.DatapathStationFlagSTATION_LOCAL != 0,
+		Stay:  v.Flags&bpf.DatapathStationFlagSTATION_STAY != 0,
+		Seen:  v.Seen,
+	}
+}
+
+// Stations calls f for every station until it returns false. Stations that
+// come or go meanwhile may or may not be among them, and one may come twice.
+func (d *Datapath) Stations(f func(StationKey, Station) bool) error {
+	const batch = 512 // 8 KiB of keys and values a system call
+	keys := make([]bpf.DatapathStationKey, batch)
+	values := make([]bpf.DatapathStation, batch)
+	var cursor ebpf.MapBatchCursor
+	for {
+		n, err := d.maps.Stations.BatchLookup(&cursor, keys, values, nil)
+		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("read stations: %w", err)
+		}
+		for i := range n {
+			if !f(StationKey{keys[i].Mac, keys[i].Vlan}, station(values[i])) {
+				return nil
+			}
+		}
+		if err != nil { // the end
+			return nil
+		}
+	}
+}
+
+// Counters sums a slot's counters over all CPUs. They count from the creation
+// of the maps on.
+func (d *Datapath) Counters(slot uint32) (Counters, error) {
+	var perCPU []bpf.DatapathPortCounters
+	if err := d.maps.Counters.Lookup(slot, &perCPU); err != nil {
+		return Counters{}, fmt.Errorf("read counters of slot %d: %w", slot, err)
+	}
+	var sum Counters
+	for _, cpu := range perCPU {
+		for v := range cpu.Verdict {
+			sum[v].Packets += cpu.Verdict[v].Packets
+			sum[v].Bytes += cpu.Verdict[v].Bytes
+		}
+	}
+	return sum, nil
+}
+
+// ResetCounters sets a slot's counters to zero; for a slot that another port
+// takes over.
+func (d *Datapath) ResetCounters(slot uint32) error {
+	zero := make([]bpf.DatapathPortCounters, ebpf.MustPossibleCPU())
+	if err := d.maps.Counters.Put(slot, zero); err != nil {
+		return fmt.Errorf("reset counters of slot %d: %w", slot, err)
+	}
+	return nil
+}
