@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// WaitUntil waits until cond is true. It asks at once and again after every
+// change of a link, bridge port or neighbour in the namespace, and never in
+// between: cond must depend on these only. What is waited for is named in the
+// error when ctx ends first.
+func (ns *NS) WaitUntil(ctx context.Context, what string, cond func() (bool, error)) error {
+	events, err := ns.subscribe()
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+	stop := context.AfterFunc(ctx, func() { events.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	buf := make([]byte, 64<<10)
+	for {
+		ok, err := cond()
+		if err != nil {
+			return fmt.Errorf("wait for %s: %w", what, err)
+		}
+		if ok {
+			return nil
+		}
+		_, err = events.Read(buf)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
+		case errors.Is(err, unix.ENOBUFS): // more than one event came
+		case err != nil:
+			return fmt.Errorf("wait for %s: %w", what, err)
+		}
+	}
+}
+
+// subscribe opens a netlink socket that receives changes of links and
+// neighbours (the bridge's stations are among these).
+func (ns *NS) subscribe() (*os.File, error) {
+	var f *os.File
+	err := ns.Do(func() error {
+		fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+		if err != nil {
+			return fmt.Errorf("netlink socket: %w", err)
+		}
+		groups := uint32(1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_NEIGH-1))
+		if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
+			unix.Close(fd)
+			return fmt.Errorf("bind netlink socket: %w", err)
+		}
+		f = os.NewFile(uintptr(fd), "netlink")
+		return nil
+	})
+	return f, err
+}
+
+// StationPort returns the name of the bridge port behind which the bridge
+// believes a MAC address to be, "" when it does not know it.
+func (l *Lab) StationPort(mac net.HardwareAddr) (string, error) {
+	h, err := l.Router.Handle()
+	if err != nil {
+		return "", err
+	}
+	list, err := h.NeighList(0, unix.AF_BRIDGE)
+	if err != nil {
+		return "", fmt.Errorf("list stations: %w", err)
+	}
+	for _, n := range list {
+		// Entries without a master are the device's own addresses.
+		if n.MasterIndex == 0 || n.State&netlink.NUD_PERMANENT != 0 || n.HardwareAddr.String() != mac.String() {
+			continue
+		}
+		link, err := h.LinkByIndex(n.LinkIndex)
+		if err != nil {
+			return "", fmt.Errorf("port of station %s: %w", mac, err)
+		}
+		return link.Attrs().Name, nil
+	}
+	return "", nil
+}
+
+// WaitStation waits until the bridge believes a MAC address to be behind a
+// port; nil waits until it does not know the address.
+func (l *Lab) WaitStation(ctx context.Context, mac net.HardwareAddr, p *Port) error {
+	want := ""
+	if p != nil {
+		want = p.Name
+	}
+	return l.Router.WaitUntil(ctx, fmt.Sprintf("station %s on port %q", mac, want), func() (bool, error) {
+		name, err := l.StationPort(mac)
+		return name == want, err
+	})
+}
