@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"net"
+)
+
+// check looks at what no single option shows.
+func (l *loader) check() {
+	c := l.config
+	l.unbuilt()
+	devices := map[string]*Port{}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		if p.passSet {
+			for _, what := range p.pass {
+				p.PassLocal = p.PassLocal || what == PassLocal
+				p.PassGroup = p.PassGroup || what == PassGroup
+			}
+		} else {
+			coexist := c.Main.Topology == TopologyCoexist
+			p.PassLocal, p.PassGroup = coexist, coexist
+		}
+		if first := devices[p.Device]; first != nil {
+			l.fault(p.Place, "device", p.Device, "the same device is in section "+first.Place.Section+" already", "each device once")
+			continue
+		}
+		devices[p.Device] = p
+		if p.Device == c.Main.Bridge {
+			l.fault(p.Place, "device", p.Device, "is the bridge itself", "one of the bridge's ports")
+		}
+		l.checkTarget(p)
+	}
+	stations := map[string]*Station{}
+	for i := range c.Stations {
+		s := &c.Stations[i]
+		name := fmt.Sprintf("%s %d", net.HardwareAddr(s.MAC[:]), s.VLAN)
+		if first := stations[name]; first != nil {
+			l.fault(s.Place, "mac", net.HardwareAddr(s.MAC[:]).String(),
+				"the same station is in section "+first.Place.Section+" already", "each station once")
+			continue
+		}
+		stations[name] = s
+		if devices[s.Port] == nil {
+			l.fault(s.Place, "port", s.Port, "no section of type port has this device", "the device of a port section")
+		}
+	}
+}
+
+func (l *loader) checkTarget(p *Port) {
+	switch {
+	case p.Target != "" && p.Target == p.Device:
+		l.fault(p.Place, "target", p.Target, "is the port itself: frames would leave where they came from", "another device")
+	case p.Target != "" && p.Target == l.config.Main.Bridge:
+		l.fault(p.Place, "target", p.Target, "is the bridge itself", "a port")
+	case p.Target == "" && p.Enabled && l.config.Main.Mode == ModePort:
+		l.fault(p.Place, "target", "", "missing, and mode is port", "the device that frames from "+p.Device+" leave by")
+	}
+}
+
+// unbuilt names what can be configured but is not built yet, rather than
+// pretend: what would change where frames go is an error, the rest a warning.
+func (l *loader) unbuilt() {
+	main := Place{File: l.file, Section: "xdpl2 'main'"}
+	if l.config.Main.Topology == TopologyReplace {
+		l.fault(main, "topology", TopologyReplace, "not built in this version", TopologyCoexist)
+	}
+	if l.config.Main.Engine == EngineNative {
+		l.fault(main, "engine", EngineNative, "not built in this version", "auto, generic or tc")
+	}
+	if l.config.Main.DBus {
+		l.warn(main, "dbus", "1", "not built in this version, ignored")
+	}
+	if l.config.Tuning.Enabled {
+		l.warn(Place{File: l.file, Section: "tuning 'tuning'"}, "enabled", "1", "not built in this version, ignored")
+	}
+	for _, p := range l.config.Ports {
+		if p.Engine == EngineNative {
+			l.fault(p.Place, "engine", EngineNative, "not built in this version", "auto, generic or tc")
+		}
+		if len(p.Echo) > 0 {
+			l.warn(p.Place, "echo", p.Echo[0], "not built in this version, ignored")
+		}
+	}
+	for _, s := range l.config.Stations {
+		if s.VLAN != 0 {
+			l.warn(s.Place, "vlan", fmt.Sprint(s.VLAN), "VLAN-aware bridges are not built in this version; the station is not used")
+		}
+	}
+}
+
+func (l *loader) fault(at Place, option, value, message, expected string) {
+	l.add(&Problem{Severity: Error, File: at.File, Line: at.Line, Section: at.Section,
+		Option: option, Value: value, Message: message, Expected: expected})
+}
+
+func (l *loader) warn(at Place, option, value, message string) {
+	l.add(&Problem{Severity: Warning, File: at.File, Line: at.Line, Section: at.Section,
+		Option: option, Value: value, Message: message})
+}
+
+// CheckDevices reports ports and targets that the box does not have. At run
+// time such a port waits for its device; a person who checks a file wants to
+// know.
+func (c *Config) CheckDevices(exists func(name string) bool) (problems Problems) {
+	l := loader{}
+	const expected = "a network device of this box (the daemon waits for it)"
+	for _, p := range c.Ports {
+		if !exists(p.Device) {
+			l.fault(p.Place, "device", p.Device, "no such network device", expected)
+		}
+		if p.Target != "" && c.Main.Mode == ModePort && !exists(p.Target) {
+			l.fault(p.Place, "target", p.Target, "no such network device", expected)
+		}
+	}
+	if len(c.Ports) > 0 && !exists(c.Main.Bridge) {
+		l.fault(Place{File: c.File, Section: "xdpl2 'main'"}, "bridge", c.Main.Bridge, "no such network device", expected)
+	}
+	return l.problems
+}
