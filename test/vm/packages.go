@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// testedPackages are the packages whose tests carry work for a kernel. A
+// folder that is not there, or has no tests, is left out.
+var testedPackages = []string{
+	"./bpf/...",
+	"./internal/netdev",
+	"./internal/lab",
+	"./internal/datapath",
+	"./internal/bridge",
+	"./internal/control",
+	"./cmd/xdpl2",
+}
+
+// testedFolders are folders of the module that tests of these packages read
+// besides their own testdata.
+var testedFolders = []string{"files"}
+
+// A module is the Go module that this command belongs to.
+type module struct {
+	path string
+	root string
+}
+
+// findModule asks the go command for the module around the working folder.
+func findModule(ctx context.Context) (module, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return module{}, errors.New("go is missing: the tests are built with it")
+	}
+	out, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Path}}\n{{.Dir}}")
+	if err != nil {
+		return module{}, err
+	}
+	name, root, ok := strings.Cut(strings.TrimSpace(out), "\n")
+	if !ok {
+		return module{}, errors.New("not called inside the module")
+	}
+	return module{path: name, root: root}, nil
+}
+
+// short is a package's name inside the module.
+func (m module) short(importPath string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(importPath, m.path), "/")
+}
+
+// A testPackage is a package with tests, and its test binary once it is built.
+type testPackage struct {
+	name   string // inside the module
+	dir    string
+	binary string
+	err    error // why it could not be built
+}
+
+// findPackages lists the packages to be tested. Those of the command line must
+// have tests, the declared ones need not.
+func (r *runner) findPackages(ctx context.Context) ([]*testPackage, error) {
+	patterns := r.packages
+	if len(patterns) == 0 {
+		patterns = existing(r.module.root, testedPackages)
+	}
+	if len(patterns) == 0 {
+		return nil, errors.New("none of the declared packages exists")
+	}
+	const format = "{{.ImportPath}}\t{{.Dir}}\t{{if or .TestGoFiles .XTestGoFiles}}tests{{end}}"
+	out, err := goCommand(ctx, r.module.root, append([]string{"list", "-e", "-f", format}, patterns...)...)
+	if err != nil {
+		return nil, err
+	}
+	var found []*testPackage
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("go list: unexpected line %q", line)
+		}
+		if fields[2] == "tests" {
+			found = append(found, &testPackage{name: r.module.short(fields[0]), dir: fields[1]})
+		} else if len(r.packages) > 0 {
+			return nil, fmt.Errorf("package %s has no tests", fields[0])
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no tests in %s", strings.Join(patterns, " "))
+	}
+	return found, nil
+}
+
+// existing keeps the patterns whose folder exists.
+func existing(root string, patterns []string) []string {
+	var kept []string
+	for _, p := range patterns {
+		if _, err := os.Stat(filepath.Join(root, strings.TrimSuffix(p, "/..."))); err == nil {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// buildTests builds every test binary; what cannot be built is noted in the
+// package, so that the others can still be run.
+func (r *runner) buildTests(ctx context.Context, packages []*testPackage) error {
+	for i, p := range packages {
+		began := time.Now()
+		p.binary = filepath.Join(r.work, fmt.Sprintf("%d-%s.test", i, path.Base(p.name)))
+		args := append([]string{"test", "-c", "-o", p.binary}, buildFlags...)
+		_, p.err = goCommand(ctx, r.module.root, append(args, "./"+p.name)...)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if p.err != nil {
+			r.out.progress("cannot build the tests of %s: %v", p.name, p.err)
+			continue
+		}
+		r.out.progress("built the tests of %s (%.1f s)", p.name, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// build builds a command for the guests.
+func (r *runner) build(ctx context.Context, pkg string) (string, error) {
+	binary := filepath.Join(r.work, path.Base(pkg))
+	args := append([]string{"build", "-o", binary}, buildFlags...)
+	if _, err := goCommand(ctx, r.module.root, append(args, pkg)...); err != nil {
+		return "", err
+	}
+	return binary, nil
+}
+
+// buildFlags make binaries small: they lie in a guest's memory.
+var buildFlags = []string{"-trimpath", "-ldflags=-s -w"}
+
+// goCommand runs the go command for the guests' system and architecture.
+func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=arm64", "PWD="+dir)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
