@@ -74,11 +74,12 @@ type UDPSpec struct {
 	Payload []byte // at the start of the datagram's data; the rest counts up
 }
 
-// Between fills in the addresses of a frame from one host to another, IPv4.
+// Between fills in the addresses of a frame from one host to another's
+// discard port, IPv4.
 func Between(from, to *Host) UDPSpec {
 	return UDPSpec{
 		Dst: to.MAC, Src: from.MAC, DstIP: to.IP4, SrcIP: from.IP4,
-		DstPort: 9, SrcPort: 40000, // the discard port: nobody answers
+		DstPort: DiscardPort, SrcPort: 40000,
 	}
 }
 

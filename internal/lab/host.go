@@ -52,6 +52,10 @@ func (l *Lab) newHost(i int) (*Host, error) {
 			}
 		}
 	}
+	if err := ns.discard(); err != nil {
+		ns.Close()
+		return nil, err
+	}
 	return &Host{
 		NS:   ns,
 		Name: name,
@@ -61,6 +65,26 @@ func (l *Lab) newHost(i int) (*Host, error) {
 		IP6: netip.MustParseAddr(fmt.Sprintf("fd77::%d", 10+i)),
 		lab: l,
 	}, nil
+}
+
+// DiscardPort is the UDP port at which hosts take datagrams and forget them:
+// without a socket there each frame would be answered with an ICMP error.
+const DiscardPort = 9
+
+// discard opens the discard port for IPv4 and, where there is one, IPv6.
+func (ns *NS) discard() error {
+	conn, err := ns.ListenPacket(context.Background(), "udp", fmt.Sprintf(":%d", DiscardPort))
+	if err != nil {
+		return err
+	}
+	ns.track(conn)
+	// Nobody reads: a small buffer overflows early, without a word.
+	if udp, ok := conn.(*net.UDPConn); ok {
+		if err := udp.SetReadBuffer(1); err != nil {
+			return fmt.Errorf("discard port: %w", err)
+		}
+	}
+	return nil
 }
 
 // Port returns the port that the host is plugged into, nil if none.
