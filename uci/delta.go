@@ -5,7 +5,6 @@ package uci
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // op is what a staged line does: the character that it starts with, 0 for none.
@@ -137,26 +136,33 @@ func (r *stagedReader) change(text string, at int) (change, *ParseError) {
 func (p *Package) applyStaged(file string, data []byte) (applied int) {
 	r := newStagedReader(p.Name, file, data)
 	for l, ok := r.next(); ok; l, ok = r.next() {
-		if l.blank {
-			continue
+		if p.applyLine(file, l) {
+			applied++
 		}
-		err := l.err
-		if err == nil {
-			p.staged = append(p.staged, l.change)
-			if why := p.apply(l.change, place{file, l.line}); why != nil {
-				err = &ParseError{
-					File: file, Line: l.line, Column: l.col,
-					Reason: "change has no effect: " + why.Error(),
-				}
-			}
-		}
-		if err != nil {
-			p.Ignored = append(p.Ignored, err)
-			continue
-		}
-		applied++
 	}
 	return applied
+}
+
+// applyLine applies one line, and says whether it was without error.
+func (p *Package) applyLine(file string, l stagedLine) bool {
+	if l.blank {
+		return false
+	}
+	err := l.err
+	if err == nil {
+		p.staged = append(p.staged, l.change)
+		if why := p.apply(l.change, place{file, l.line}); why != nil {
+			err = &ParseError{
+				File: file, Line: l.line, Column: l.col,
+				Reason: "change has no effect: " + why.Error(),
+			}
+		}
+	}
+	if err != nil {
+		p.Ignored = append(p.Ignored, err)
+		return false
+	}
+	return true
 }
 
 var errType = errors.New("not the type of a section")
@@ -259,16 +265,4 @@ func (p *Package) applyDelete(c change, sec *Section, opt *Option, w place) {
 	if i := int(int32(n)); used > 0 && i >= 0 && i < len(opt.Values) {
 		opt.deleteItem(i, w)
 	}
-}
-
-// endsOpen says whether a staged file ends inside a quote, which would swallow
-// everything that is appended.
-func endsOpen(pkg, file string, data []byte) *ParseError {
-	r := newStagedReader(pkg, file, data)
-	for l, ok := r.next(); ok; l, ok = r.next() {
-		if l.err != nil && r.eof && strings.HasPrefix(l.err.Reason, "EOF with unterminated") {
-			return l.err
-		}
-	}
-	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -162,6 +161,81 @@ func (c *goldenCase) run(t *testing.T) {
 		c.checkRead(t, tree)
 	}
 	c.checkLenient(t)
+	c.checkCommands(t)
+	c.checkCommit(t)
+}
+
+// checkCommands gives the recorded commands, and looks at the files after.
+func (c *goldenCase) checkCommands(t *testing.T) {
+	if _, ok := c.file(t, "commands.json"); !ok {
+		return
+	}
+	initial := "config"
+	if len(c.names(t, "initial")) > 0 {
+		initial = "initial"
+	}
+	tree := c.tree(t, initial, "none")
+	var commands []outcome
+	c.json(t, "commands.json", &commands)
+	for _, want := range commands {
+		got := cli(tree, want.Argv)
+		if want = want.plain(); want.Exit == 255 {
+			want.Stderr = "" // how to use the program
+		}
+		equal(t, strings.Join(want.Argv, " "), got, want)
+	}
+	c.checkFolder(t, "config", tree.configDir)
+	c.checkFolder(t, "delta", tree.saveDir)
+}
+
+// checkCommit commits everything, and looks at the files and what they say.
+func (c *goldenCase) checkCommit(t *testing.T) {
+	tree := c.tree(t, "config", "delta")
+	if c.Commit == nil {
+		// Without changes a commit changes nothing.
+		cli(tree, []string{"commit"})
+		c.checkFolder(t, "config", tree.configDir)
+		return
+	}
+	equal(t, "commit", cli(tree, []string{"commit"}), outcome{
+		Argv: []string{"commit"}, Exit: c.Commit.Exit, Stdout: c.Commit.Stdout, Stderr: c.Commit.Stderr,
+	})
+	c.checkFolder(t, "committed", tree.configDir)
+	for _, name := range c.names(t, "delta") {
+		left, err := os.ReadFile(filepath.Join(tree.saveDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := c.file(t, "committed_delta/"+name)
+		equal(t, "committed_delta/"+name, string(left), string(want))
+	}
+	got := cli(tree, []string{"-X", "show", c.Package})
+	show := got.Stdout
+	if got.Exit != 0 {
+		show = fmt.Sprintf("exit %d\n%s", got.Exit, got.Stderr)
+	}
+	equal(t, "committed_show_x.txt", show, c.text(t, "committed_show_x.txt"))
+}
+
+// checkFolder compares a directory with a folder of the case.
+func (c *goldenCase) checkFolder(t *testing.T, folder, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	equal(t, "files in "+folder, fmt.Sprint(names), fmt.Sprint(c.names(t, folder)))
+	for _, name := range names {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, folder+"/"+name, string(got), c.text(t, folder+"/"+name))
+	}
 }
 
 func (c *goldenCase) checkError(t *testing.T, tree *Tree) {
@@ -191,7 +265,8 @@ func (c *goldenCase) checkRead(t *testing.T, tree *Tree) {
 	var lookups []outcome
 	c.json(t, "lookup.json", &lookups)
 	for _, l := range lookups {
-		equal(t, "get "+l.Path, cli(tree, []string{"get", l.Path}), l.plain())
+		l.Argv, l.Path = []string{"get", l.Path}, ""
+		equal(t, l.Argv[1], cli(tree, l.Argv), l.plain())
 	}
 }
 
@@ -220,66 +295,4 @@ func equal[T any](t *testing.T, what string, got, want T) {
 	if g != w {
 		t.Errorf("%s:\n--- got\n%s\n--- want\n%s", what, g, w)
 	}
-}
-
-// uciText words an error as the uci program does.
-func uciText(err error) string {
-	var parse *ParseError
-	switch {
-	case errors.As(err, &parse):
-		return parse.UCI()
-	case errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		return "Entry not found"
-	case errors.Is(err, errPath):
-		return "Parse error"
-	case errors.Is(err, ErrInvalid):
-		return "Invalid argument"
-	}
-	return err.Error()
-}
-
-var errPath = errors.New("not a path")
-
-// cli does what the uci program does with its arguments.
-func cli(tree *Tree, argv []string) outcome {
-	o := outcome{Argv: argv}
-	fail := func(exit int, err error) outcome {
-		o.Exit, o.Stderr = exit, "uci: "+uciText(err)+"\n"
-		return o
-	}
-	at, ok := parsePath(argv[len(argv)-1])
-	if !ok {
-		return fail(1, errPath)
-	}
-	if err := tree.LoadConfig(at.pkg, true); err != nil {
-		return fail(1, err)
-	}
-	p, _ := tree.Package(at.pkg)
-	switch argv[0] {
-	case "get":
-		o.Argv, o.Path = nil, argv[1]
-		if at.section == "" {
-			return o
-		}
-		sec, err := p.section(at.section)
-		if err != nil {
-			return fail(1, err)
-		}
-		if at.option == "" {
-			o.Stdout = sec.Type + "\n"
-			return o
-		}
-		opt := sec.Option(at.option)
-		if opt == nil {
-			return fail(1, ErrNotFound)
-		}
-		values := slices.Clone(opt.Values)
-		for i, v := range values {
-			if opt.List && strings.ContainsAny(v, " \t\r\n") {
-				values[i] = string(appendQuoted(nil, v))
-			}
-		}
-		o.Stdout = strings.Join(values, " ") + "\n"
-	}
-	return o
 }
