@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Severity of a Problem.
-type Severity string
+// Severity of a Problem: Error or Warning.
+type Severity = string
 
 // An Error makes the configuration unusable, a Warning does not.
 const (

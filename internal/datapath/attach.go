@@ -122,6 +122,14 @@ func (a *Attachment) Update(p Program) error {
 	if p == a.program {
 		return nil
 	}
+	return a.replace(p)
+}
+
+// Reload replaces the program by one that is the same but for the maps, which
+// the data path may have replaced.
+func (a *Attachment) Reload() error { return a.replace(a.program) }
+
+func (a *Attachment) replace(p Program) error {
 	name := bpf.DatapathProgXdpl2Xdp
 	if a.engine == EngineTC {
 		name = bpf.DatapathProgXdpl2Tc

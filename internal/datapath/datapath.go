@@ -163,3 +163,19 @@ func (d *Datapath) load(name string, p Program) (*ebpf.Program, error) {
 	runtime.KeepAlive(d)
 	return prog, nil
 }
+
+// ResizeStations makes a station map of another size the one that PutStation
+// and programs loaded from now on use. It is empty. Programs that are attached
+// go on with the old one, which the caller closes when it has filled the new
+// one and reloaded them (Attachment.Reload).
+func (d *Datapath) ResizeStations(n uint32) (old *ebpf.Map, err error) {
+	spec := d.spec.Maps[bpf.DatapathMapStations].Copy()
+	spec.MaxEntries = n
+	m, err := ebpf.NewMap(spec)
+	if err != nil {
+		return nil, fmt.Errorf("make a map for %d stations: %w", n, err)
+	}
+	d.spec.Maps[bpf.DatapathMapStations].MaxEntries = n
+	old, d.maps.Stations = d.maps.Stations, m
+	return old, nil
+}

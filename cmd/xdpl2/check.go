@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/xdpl2/xdpl2/internal/config"
+	"github.com/xdpl2/xdpl2/internal/datapath"
+)
+
+// The commands that need no daemon.
+
+func checkCommand() *command {
+	return &command{
+		name: "check", json: true,
+		short: "Check the configuration, staged changes included, and say all that is wrong",
+		long:  "Devices that the box does not have are errors here; the daemon waits for them.",
+		run: func(_ context.Context, e *env, _ []string) error {
+			cfg, problems := config.Load(e.configDir, e.saveDir)
+			if cfg != nil {
+				problems = append(problems, cfg.CheckDevices(func(name string) bool {
+					_, err := net.InterfaceByName(name)
+					return err == nil
+				})...)
+			}
+			errs := len(problems.Errors())
+			if e.json {
+				if problems == nil {
+					problems = config.Problems{}
+				}
+				if err := e.printJSON(map[string]any{"ok": errs == 0, "problems": problems}); err != nil {
+					return err
+				}
+			} else {
+				for _, p := range problems {
+					fmt.Fprintf(e.stderr, "%s: %s\n", p.Severity, p.Error())
+				}
+				if errs == 0 {
+					fmt.Fprintf(e.stdout, "%s is fine: %d ports, %d static stations, %s\n", cfg.File, len(cfg.Ports), len(cfg.Stations), onOff(cfg.Main.Enabled))
+				}
+			}
+			if errs > 0 {
+				return errQuiet
+			}
+			return nil
+		},
+	}
+}
+
+func onOff(on bool) string {
+	if on {
+		return "switched on"
+	}
+	return "switched off (option enabled of section main)"
+}
+
+func cleanupCommand() *command {
+	return &command{
+		name:  "cleanup",
+		short: "Remove what a daemon left that was killed (tc filters, on kernels before 6.6)",
+		long:  "The daemon does the same when it starts. It must not be running.",
+		run: func(_ context.Context, e *env, _ []string) error {
+			unlock, err := lockRunDir(e.runDir)
+			if err != nil {
+				return err
+			}
+			defer unlock()
+			devices, err := datapath.Cleanup()
+			for _, d := range devices {
+				fmt.Fprintf(e.stdout, "removed a filter from %s\n", d)
+			}
+			if err == nil && len(devices) == 0 {
+				fmt.Fprintln(e.stdout, "nothing was left")
+			}
+			return err
+		},
+	}
+}

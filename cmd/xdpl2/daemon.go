@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/internal/config"
+	"github.com/xdpl2/xdpl2/internal/control"
+	"github.com/xdpl2/xdpl2/internal/httpapi"
+)
+
+func daemonCommand() *command {
+	var noTCX bool
+	return &command{
+		name:  "daemon",
+		short: "Run the daemon in the foreground",
+		long: "It reads the configuration, accelerates the chosen ports and answers the other commands.\n" +
+			"SIGHUP reads the configuration again, SIGTERM and SIGINT detach everything and end it.",
+		flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&noTCX, "no-tcx", false, "attach tc programs as clsact filters even where the kernel has tcx")
+		},
+		run: func(ctx context.Context, e *env, _ []string) error { return daemon(ctx, e, noTCX) },
+	}
+}
+
+func daemon(ctx context.Context, e *env, noTCX bool) error {
+	if os.Geteuid() != 0 {
+		return errors.New("the daemon needs root: it attaches programs to network devices (CAP_NET_ADMIN, CAP_BPF)")
+	}
+	// Everything that can be wrong is found before anything is changed.
+	cfg, problems := config.Load(e.configDir, e.saveDir)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	level := &slog.LevelVar{}
+	log := newLog(e.stderr, level)
+	for _, p := range problems {
+		log.Warn("configuration", "problem", p.Error())
+	}
+	unlock, err := lockRunDir(e.runDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c, err := control.New(cfg, problems, control.Options{
+		Version: version, ConfigDir: e.configDir, SaveDir: e.saveDir, NoTCX: noTCX, Log: log, Level: level,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := httpapi.Listen(e.runDir)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		err := httpapi.Serve(ctx, listener, c)
+		cancel()
+		served <- err
+	}()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	go func() {
+		for {
+			select {
+			case <-hangups:
+				_, _ = c.Reload(ctx) // what is wrong is logged and in status
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	log.Info("starting", "version", version, "enabled", cfg.Main.Enabled, "mode", cfg.Main.Mode, "bridge", cfg.Main.Bridge)
+	err = c.Run(ctx, func() { log.Info("ready") })
+	cancel()
+	err = errors.Join(err, <-served)
+	if err == nil {
+		log.Info("stopped, everything detached")
+	}
+	return err
+}
+
+// newLog writes lines without a time: procd and journald add their own.
+func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
+		Level: level,
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey && len(groups) == 0 {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+// lockRunDir makes the run directory and keeps other daemons out of it until
+// the returned function is called or the process ends.
+func lockRunDir(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the run directory: %w", err)
+	}
+	path := filepath.Join(dir, "daemon.lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		pid, _ := io.ReadAll(io.LimitReader(f, 20))
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("a daemon is running already with run directory %s (process %s)", dir, strings.TrimSpace(string(pid)))
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("write %s: %w", path, err)
+	}
+	return func() {
+		_ = f.Truncate(0)
+		f.Close()
+	}, nil
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"time"
+
+	"github.com/xdpl2/xdpl2/internal/bridge"
+	"github.com/xdpl2/xdpl2/internal/datapath"
+)
+
+// The bridge forgets a station that it has not heard for its ageing time, and
+// it does not hear what the fast path carries. So the data path marks who
+// sends, and the control plane looks at the marks and tells the bridge, once
+// in a quarter of the ageing time. Who is silent ages as ever.
+
+const (
+	ageCheckMost  = 10 * time.Second
+	ageCheckLeast = time.Second
+)
+
+type ageing struct {
+	ticker   *time.Ticker
+	interval time.Duration
+}
+
+func (a *ageing) start()                  { a.interval = ageCheckMost; a.ticker = time.NewTicker(a.interval) }
+func (a *ageing) stop()                   { a.ticker.Stop() }
+func (a *ageing) ticks() <-chan time.Time { return a.ticker.C }
+
+// adjust sets how often marks are read, for a bridge's ageing time.
+func (a *ageing) adjust(ageingTime time.Duration) {
+	interval := min(max(ageingTime/8, ageCheckLeast), ageCheckMost)
+	if interval != a.interval {
+		a.interval = interval
+		a.ticker.Reset(interval)
+	}
+}
+
+// age reads the marks and refreshes what needs it.
+func (c *Controller) age() {
+	br, ok := c.links.byName(c.config.Main.Bridge)
+	if !ok || br.Bridge == nil {
+		return
+	}
+	c.ageing.adjust(br.Bridge.AgeingTime)
+	if len(c.stations) == 0 {
+		return
+	}
+	ended, err := c.dp.NextEpoch()
+	if err != nil {
+		c.log.Error("stations cannot be refreshed", "error", err)
+		return
+	}
+	now := time.Now()
+	present := make(map[datapath.StationKey]struct{}, len(c.stations))
+	var due []datapath.StationKey
+	err = c.dp.Stations(func(key datapath.StationKey, s datapath.Station) bool {
+		present[key] = struct{}{}
+		have := c.stations[key]
+		if have == nil || s.Seen != ended || s.Slot != have.Slot {
+			return true
+		}
+		have.seen = now
+		if have.ages && br.Bridge.AgeingTime > 0 && now.Sub(have.refreshed) >= br.Bridge.AgeingTime/4 {
+			due = append(due, key)
+		}
+		return true
+	})
+	if err != nil {
+		c.log.Error("stations cannot be refreshed", "error", err)
+		return
+	}
+	for _, key := range due {
+		c.refresh(key, br.Index)
+	}
+	c.heal(present, br.Index)
+}
+
+// refresh tells the bridge that a station is alive. It looks at the map again
+// first: if the station has moved meanwhile, the data path has removed it, and
+// the bridge must not be told its old port.
+func (c *Controller) refresh(key datapath.StationKey, br int) {
+	have := c.stations[key]
+	s, ok, err := c.dp.Station(key)
+	if err != nil || !ok || s.Slot != have.Slot {
+		return
+	}
+	if err := c.mirror.Refresh(bridge.Key{Bridge: br, MAC: key.MAC, VLAN: key.VLAN}, have.ifindex); err != nil {
+		c.log.Warn("station not refreshed", "error", err)
+		return
+	}
+	have.refreshed = time.Now()
+}
+
+// heal writes stations again that the data path removed as moved although the
+// bridge then did not move them (a filter dropped the frame, say): those that
+// were missing at two checks in a row.
+func (c *Controller) heal(present map[datapath.StationKey]struct{}, br int) {
+	for key, have := range c.stations {
+		_, ok := present[key]
+		if ok || !have.missing {
+			have.missing = !ok
+			continue
+		}
+		c.writeStation(key, br)
+	}
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package control is the only place where configuration, bridge and data path
+// meet: it computes what should be from the first two and makes the third so.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/bridge"
+	"github.com/xdpl2/xdpl2/internal/config"
+	"github.com/xdpl2/xdpl2/internal/datapath"
+)
+
+// Options of a Controller.
+type Options struct {
+	Version            string
+	ConfigDir, SaveDir string
+	NoTCX              bool // use clsact filters even where the kernel has tcx
+	Log                *slog.Logger
+	Level              *slog.LevelVar // set from option log_level; may be nil
+}
+
+// Controller runs the fast path. One goroutine (Run's) owns all of its state;
+// everything else asks that goroutine.
+type Controller struct {
+	opts  Options
+	log   *slog.Logger
+	calls chan func()
+	ended chan struct{} // closed when Run no longer answers
+	began time.Time
+
+	config   *config.Config // in force
+	problems config.Problems
+	dp       *datapath.Datapath
+	mirror   *bridge.Mirror
+	resyncs  int
+
+	links    links
+	ports    map[string]*port // by device
+	fdb      map[bridge.Key]bridge.Entry
+	stations map[datapath.StationKey]*station
+	overflow map[datapath.StationKey]struct{} // did not fit
+	ageing   ageing
+}
+
+// New loads the data path for a configuration. Nothing on the system changes
+// before Run.
+func New(cfg *config.Config, warnings config.Problems, opts Options) (*Controller, error) {
+	c := &Controller{
+		opts: opts, log: opts.Log, config: cfg, problems: warnings,
+		calls: make(chan func()), ended: make(chan struct{}), began: time.Now(),
+		ports:    map[string]*port{},
+		fdb:      map[bridge.Key]bridge.Entry{},
+		stations: map[datapath.StationKey]*station{},
+		overflow: map[datapath.StationKey]struct{}{},
+	}
+	c.setLevel()
+	var err error
+	c.dp, err = datapath.Open(datapath.Options{MaxStations: cfg.Main.MaxStations, NoTCX: opts.NoTCX})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Run keeps the fast path in step with the bridge until the context ends, and
+// then detaches everything. ready is called when the first frame can be
+// accelerated. It returns an error if the bridge can no longer be followed;
+// everything is detached then, too.
+func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
+	defer close(c.ended)
+	defer func() { err = errors.Join(err, c.detachAll(), c.dp.Close()) }()
+
+	if devices, err := datapath.Cleanup(); err != nil {
+		c.log.Warn("cannot clean up after an earlier daemon", "error", err)
+	} else if len(devices) > 0 {
+		c.log.Info("removed filters that an earlier daemon left", "devices", devices)
+	}
+	mirror, err := bridge.Open()
+	if err != nil {
+		return err
+	}
+	c.mirror = mirror
+	ctx, cancel := context.WithCancel(ctx)
+	updates := make(chan bridge.Update)
+	mirrored := make(chan error, 1)
+	go func() {
+		mirrored <- mirror.Run(ctx, func(u bridge.Update) {
+			select {
+			case updates <- u:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	running := true
+	defer func() {
+		cancel()
+		if running {
+			<-mirrored
+		}
+	}()
+	c.ageing.start()
+	defer c.ageing.stop()
+	for {
+		select {
+		case u := <-updates:
+			c.follow(u)
+			if ready != nil {
+				ready()
+				ready = nil
+			}
+		case f := <-c.calls:
+			f()
+		case <-c.ageing.ticks():
+			c.age()
+		case err := <-mirrored:
+			running = false
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("follow the bridge: %w", err)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// follow applies what the mirror saw.
+func (c *Controller) follow(u bridge.Update) {
+	if u.Resync {
+		c.resyncs++
+		clear(c.fdb)
+	}
+	for _, ch := range u.FDB {
+		if ch.Gone {
+			delete(c.fdb, ch.Key)
+		} else {
+			c.fdb[ch.Key] = ch.Entry
+		}
+	}
+	if u.Links != nil {
+		c.links = u.Links
+	}
+	switch {
+	case u.Resync || u.Links != nil:
+		c.reconcile()
+		if !u.Resync {
+			c.followStations(u.FDB)
+		}
+	default:
+		c.followStations(u.FDB)
+	}
+}
+
+// reload reads the configuration again and puts it into force if it is good.
+func (c *Controller) reload() (*api.ReloadResult, error) {
+	cfg, problems := config.Load(c.opts.ConfigDir, c.opts.SaveDir)
+	c.problems = problems
+	for _, p := range problems {
+		c.log.Warn("configuration", "severity", p.Severity, "problem", p.Error())
+	}
+	if err := problems.Err(); err != nil {
+		c.log.Error("configuration not loaded, the last good one stays in force")
+		return nil, &api.ConfigError{Problems: apiProblems(problems.Errors())}
+	}
+	changed := !reflect.DeepEqual(c.config, cfg)
+	before := c.config
+	c.config = cfg
+	c.setLevel()
+	if before.Main.MaxStations != cfg.Main.MaxStations {
+		if err := c.resize(cfg.Main.MaxStations); err != nil {
+			c.log.Error("the station map keeps its size", "error", err)
+		}
+	}
+	c.reconcile()
+	c.log.Info("configuration loaded", "changed", changed)
+	return &api.ReloadResult{Changed: changed, Warnings: apiProblems(problems)}, nil
+}
+
+// resize gives the stations a map of another size. Programs go on with the
+// old map until the new one is filled.
+func (c *Controller) resize(n uint32) error {
+	old, err := c.dp.ResizeStations(n)
+	if err != nil {
+		return err
+	}
+	clear(c.stations)
+	c.reconcile()
+	for _, p := range c.ports {
+		if p.attachment != nil {
+			err = errors.Join(err, p.attachment.Reload())
+		}
+	}
+	return errors.Join(err, old.Close())
+}
+
+func (c *Controller) setLevel() {
+	if c.opts.Level == nil {
+		return
+	}
+	c.opts.Level.Set(map[string]slog.Level{
+		config.LogError: slog.LevelError, config.LogWarn: slog.LevelWarn,
+		config.LogInfo: slog.LevelInfo, config.Debug: slog.LevelDebug,
+	}[c.config.Main.LogLevel])
+}
+
+// call runs f on Run's goroutine.
+func (c *Controller) call(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case c.calls <- func() { f(); close(done) }:
+	case <-c.ended:
+		return errors.New("the daemon is stopping")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	<-done
+	return nil
+}
+
+func kernelRelease() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// Close frees what New made, if Run is never called.
+func (c *Controller) Close() error { return c.dp.Close() }

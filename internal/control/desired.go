@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"fmt"
+
+	"github.com/xdpl2/xdpl2/internal/bridge"
+	"github.com/xdpl2/xdpl2/internal/config"
+	"github.com/xdpl2/xdpl2/internal/datapath"
+)
+
+// What follows from configuration and mirror, without an effect on either:
+// the rules by which xdpl2 is the bridge's equal.
+
+// links is all devices, by ifindex.
+type links map[int]bridge.Link
+
+func (ls links) byName(name string) (bridge.Link, bool) {
+	for _, l := range ls {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return bridge.Link{}, false
+}
+
+// hasVLANDevice reports whether a VLAN device sits on a port. The kernel gives
+// tagged frames to it before the bridge sees them (__netif_receive_skb_core).
+func (ls links) hasVLANDevice(port int) bool {
+	for _, l := range ls {
+		if l.Kind == "vlan" && l.Parent == port {
+			return true
+		}
+	}
+	return false
+}
+
+// whyNot returns the reason for which a port must be left to the bridge, in
+// words for people, or "".
+func whyNot(ls links, l bridge.Link, main *config.Main) string {
+	br, ok := ls.byName(main.Bridge)
+	switch {
+	case !ok || br.Kind != "bridge":
+		return fmt.Sprintf("there is no bridge %s", main.Bridge)
+	case l.Kind == "bridge":
+		return fmt.Sprintf("%s is itself a bridge", l.Name)
+	case l.Master == 0:
+		return fmt.Sprintf("%s is not a port of %s", l.Name, br.Name)
+	case l.MasterKind != "" && l.MasterKind != "bridge":
+		return fmt.Sprintf("%s is a member of a %s: frames belong to that", l.Name, l.MasterKind)
+	case l.Master != br.Index:
+		return fmt.Sprintf("%s is a port of %s, not of %s", l.Name, ls[l.Master].Name, br.Name)
+	case br.Bridge != nil && br.Bridge.VLANFiltering:
+		return fmt.Sprintf("%s is VLAN-aware, which this version leaves to the bridge", br.Name)
+	}
+	return ""
+}
+
+// livePort is what the data path must know of a port.
+func livePort(ls links, l bridge.Link) datapath.Port {
+	const header, vlanTag = 14, 4
+	p := datapath.Port{
+		Ifindex: uint32(l.Index),
+		Flags:   datapath.PortEnabled,
+		// is_skb_forwardable: the bridge leaves room for a tag whether there
+		// is one or not.
+		MaxLen: uint32(l.MTU) + header + vlanTag,
+	}
+	if br := ls[l.Master]; l.Port != nil && l.Up && br.Up {
+		if l.Port.State == bridge.Forwarding {
+			p.Flags |= datapath.PortForwarding
+		}
+		if (l.Port.State == bridge.Forwarding || l.Port.State == bridge.Learning) && l.Port.Learning && !l.Port.Locked {
+			p.Flags |= datapath.PortLearns
+		}
+		if l.Port.Isolated {
+			p.Flags |= datapath.PortIsolated
+		}
+	}
+	if ls.hasVLANDevice(l.Index) {
+		p.Flags |= datapath.PortPassTagged
+	}
+	return p
+}
+
+// stationOf is where the fast path sends an address of the bridge's database;
+// false if that is the bridge's business. slotOf gives a port's slot.
+func stationOf(mode string, e bridge.Entry, slotOf func(ifindex int) (uint32, bool)) (datapath.Station, bool) {
+	if e.Local {
+		return datapath.Station{Local: true, Stay: true}, true
+	}
+	slot, ok := slotOf(e.Port)
+	if !ok || e.Locked || mode != config.ModeMAC {
+		return datapath.Station{}, false
+	}
+	return datapath.Station{Slot: slot, Stay: e.Sticky}, true
+}

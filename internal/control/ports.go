@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/config"
+	"github.com/xdpl2/xdpl2/internal/datapath"
+)
+
+// port is a device that frames can leave by, and enter by if it has a section.
+type port struct {
+	device  string
+	slot    uint32
+	section *config.Port // nil: only a target of others
+	since   time.Time    // when its counters began
+
+	ifindex    int  // 0: not there
+	set        bool // the slot stands for the device
+	live       datapath.Port
+	attachment *datapath.Attachment
+
+	state, reason string
+	engines       map[string]string // why not, for those that were tried or ruled out
+}
+
+// reconcile makes ports and stations what configuration and mirror say. The
+// order matters: a port is set before a station points to it, and stations are
+// there before a program asks for them.
+func (c *Controller) reconcile() {
+	c.assignSlots()
+	for _, p := range c.ordered() {
+		c.reconcilePort(p)
+	}
+	c.syncStations()
+	for _, p := range c.ordered() {
+		c.reconcileProgram(p)
+	}
+}
+
+// ordered returns the ports in the configuration's order, targets last.
+func (c *Controller) ordered() []*port {
+	var all []*port
+	for i := range c.config.Ports {
+		if p := c.ports[c.config.Ports[i].Device]; p != nil {
+			all = append(all, p)
+		}
+	}
+	var targets []*port
+	for _, p := range c.ports {
+		if p.section == nil {
+			targets = append(targets, p)
+		}
+	}
+	slices.SortFunc(targets, func(a, b *port) int { return int(a.slot) - int(b.slot) })
+	return append(all, targets...)
+}
+
+// assignSlots gives every configured device a slot and takes back those of
+// devices that are no longer configured. A device keeps its slot, and with it
+// its counters, while it is configured, present or not.
+func (c *Controller) assignSlots() {
+	wanted := map[string]*config.Port{}
+	for i := range c.config.Ports {
+		p := &c.config.Ports[i]
+		wanted[p.Device] = p
+	}
+	if c.config.Main.Mode == config.ModePort {
+		for _, p := range c.config.Ports {
+			if _, ok := wanted[p.Target]; !ok && p.Target != "" {
+				wanted[p.Target] = nil
+			}
+		}
+	}
+	for device, p := range c.ports {
+		if _, ok := wanted[device]; !ok {
+			c.detach(p)
+			c.clear(p)
+			delete(c.ports, device)
+		}
+	}
+	for device, section := range wanted {
+		p := c.ports[device]
+		if p == nil {
+			slot, ok := c.freeSlot()
+			if !ok {
+				c.log.Error("too many ports", "device", device, "most", datapath.MaxPorts)
+				continue
+			}
+			if err := c.dp.ResetCounters(slot); err != nil {
+				c.log.Warn("counters begin with old numbers", "device", device, "error", err)
+			}
+			p = &port{device: device, slot: slot, since: time.Now()}
+			c.ports[device] = p
+		}
+		p.section = section
+	}
+}
+
+func (c *Controller) freeSlot() (uint32, bool) {
+	used := map[uint32]bool{}
+	for _, p := range c.ports {
+		used[p.slot] = true
+	}
+	for slot := range uint32(datapath.MaxPorts) {
+		if !used[slot] {
+			return slot, true
+		}
+	}
+	return 0, false
+}
+
+// reconcilePort decides whether a port takes part, and tells the data path
+// what it may do.
+func (c *Controller) reconcilePort(p *port) {
+	p.reason, p.engines = "", map[string]string{}
+	l, present := c.links.byName(p.device)
+	main := &c.config.Main
+	switch {
+	case !main.Enabled:
+		p.state, p.reason = api.Off, "xdpl2 is switched off (option enabled of section main)"
+	case p.section != nil && !p.section.Enabled:
+		p.state, p.reason = api.Off, "the port is switched off (option enabled of its section)"
+	case !present:
+		p.state, p.reason = api.Waiting, fmt.Sprintf("there is no device %s; it is taken when it appears", p.device)
+	default:
+		if p.reason = whyNot(c.links, l, main); p.reason != "" {
+			p.state = api.NotAccelerated
+		} else {
+			p.state = api.Accelerating
+		}
+	}
+	if p.ifindex != l.Index { // another device under the same name, or none
+		c.detach(p)
+		p.ifindex = l.Index
+	}
+	if p.state != api.Accelerating {
+		c.detach(p)
+		c.clear(p)
+		return
+	}
+	live := livePort(c.links, l)
+	if p.set && p.live == live {
+		return
+	}
+	if err := c.dp.SetPort(p.slot, live); err != nil {
+		// The device may have gone meanwhile: the mirror will tell.
+		c.fail(p, err)
+		return
+	}
+	p.set, p.live = true, live
+}
+
+func (c *Controller) fail(p *port, err error) {
+	c.detach(p)
+	c.clear(p)
+	p.state, p.reason = api.Failed, err.Error()
+	c.log.Warn("port not accelerated", "device", p.device, "error", err)
+}
+
+func (c *Controller) clear(p *port) {
+	if !p.set {
+		return
+	}
+	if err := c.dp.ClearPort(p.slot); err != nil {
+		c.log.Error("port not cleared", "device", p.device, "error", err)
+	}
+	p.set, p.live = false, datapath.Port{}
+}
+
+// reconcileProgram attaches what the port needs, replaces a program whose
+// constants have changed, and changes engines without a gap.
+func (c *Controller) reconcileProgram(p *port) {
+	if p.state != api.Accelerating {
+		return
+	}
+	if p.section == nil { // a target only
+		c.detach(p)
+		return
+	}
+	program, err := c.programOf(p)
+	if err != nil {
+		c.detach(p)
+		p.state, p.reason = api.NotAccelerated, err.Error()
+		return
+	}
+	asked := c.config.EngineOf(p.section)
+	engines := []datapath.Engine{datapath.Engine(asked)}
+	if asked == config.EngineAuto {
+		engines = []datapath.Engine{datapath.EngineTC, datapath.EngineGeneric}
+	}
+	var failed error
+	for _, engine := range engines {
+		err := c.useEngine(p, engine, program)
+		if err == nil {
+			c.nameEngines(p, asked)
+			return
+		}
+		p.engines[string(engine)] = err.Error()
+		failed = errors.Join(failed, err)
+		if !errors.Is(err, ebpf.ErrNotSupported) && asked != config.EngineAuto {
+			break
+		}
+	}
+	c.detach(p)
+	if errors.Is(failed, datapath.ErrForeignProgram) {
+		p.state, p.reason = api.NotAccelerated, failed.Error()
+		return
+	}
+	p.state, p.reason = api.Failed, failed.Error()
+	c.log.Warn("port not accelerated", "device", p.device, "error", failed)
+}
+
+// useEngine makes the port run a program on an engine. The new program is at
+// work before the old one goes: a frame in between is judged by both, and the
+// first that redirects it has it.
+func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath.Program) error {
+	if p.attachment != nil && p.attachment.Engine() == engine {
+		return p.attachment.Update(program)
+	}
+	a, err := c.dp.Attach(engine, p.ifindex, program)
+	if err != nil {
+		return err
+	}
+	c.detach(p)
+	p.attachment = a
+	c.log.Info("accelerating", "device", p.device, "engine", engine, "hook", a.Hook())
+	return nil
+}
+
+func (c *Controller) nameEngines(p *port, asked string) {
+	used := string(p.attachment.Engine())
+	for _, e := range []string{config.EngineNative, config.EngineGeneric, config.EngineTC} {
+		switch {
+		case e == used:
+			p.engines[e] = "in use"
+		case e == config.EngineNative:
+			p.engines[e] = "not built in this version"
+		case p.engines[e] != "":
+		case asked == config.EngineAuto:
+			p.engines[e] = "auto prefers tc: it is never slower than the bridge, TCP included"
+		default:
+			p.engines[e] = fmt.Sprintf("option engine asks for %s", asked)
+		}
+	}
+}
+
+func (c *Controller) programOf(p *port) (datapath.Program, error) {
+	program := datapath.Program{Slot: p.slot}
+	if c.config.Main.Mode != config.ModePort {
+		return program, nil
+	}
+	target := c.ports[p.section.Target]
+	if target == nil || !target.set {
+		reason := "it is not configured"
+		if target != nil {
+			reason = target.reason
+		}
+		return program, fmt.Errorf("target %s cannot be used: %s", p.section.Target, reason)
+	}
+	program.Mode, program.Target = datapath.ModePort, target.slot
+	program.PassLocal, program.PassGroup = p.section.PassLocal, p.section.PassGroup
+	return program, nil
+}
+
+func (c *Controller) detach(p *port) {
+	if p.attachment == nil {
+		return
+	}
+	if err := p.attachment.Detach(); err != nil {
+		c.log.Error("program not detached", "device", p.device, "error", err)
+	}
+	p.attachment = nil
+}
+
+// detachAll leaves the devices as they were found.
+func (c *Controller) detachAll() error {
+	var err error
+	for _, p := range c.ports {
+		if p.attachment != nil {
+			err = errors.Join(err, p.attachment.Detach())
+			p.attachment = nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/config"
+	"github.com/xdpl2/xdpl2/internal/datapath"
+	"github.com/xdpl2/xdpl2/internal/netdev"
+)
+
+var _ api.Service = (*Controller)(nil)
+
+// Status implements api.Service.
+func (c *Controller) Status(ctx context.Context) (*api.Status, error) {
+	var s *api.Status
+	err := c.call(ctx, func() { s = c.status() })
+	return s, err
+}
+
+func (c *Controller) status() *api.Status {
+	main := &c.config.Main
+	s := &api.Status{
+		Version: c.opts.Version, Kernel: kernelRelease(), Uptime: time.Since(c.began).Seconds(),
+		Enabled: main.Enabled, Mode: main.Mode, Topology: main.Topology, Bridge: main.Bridge,
+		Ports: []api.PortStatus{}, Stations: len(c.stations), MaxStations: int(main.MaxStations), Overflow: len(c.overflow),
+		Resyncs: c.resyncs, ConfigErrors: []api.Problem{}, ConfigWarnings: []api.Problem{},
+	}
+	for _, p := range c.problems {
+		if p.Severity == config.Error {
+			s.ConfigErrors = append(s.ConfigErrors, apiProblem(p))
+		} else {
+			s.ConfigWarnings = append(s.ConfigWarnings, apiProblem(p))
+		}
+	}
+	var carried, passed uint64
+	for _, p := range c.ordered() {
+		if p.section == nil {
+			continue
+		}
+		s.Ports = append(s.Ports, c.portStatus(p))
+		counters := c.countersOf(p)
+		carried += counters.Accelerated().Packets
+		passed += counters.Passed().Packets
+	}
+	s.Accelerated = -1
+	if carried+passed > 0 {
+		s.Accelerated = float64(carried) / float64(carried+passed)
+	}
+	return s
+}
+
+func (c *Controller) portStatus(p *port) api.PortStatus {
+	s := api.PortStatus{Device: p.device, State: p.state, Reason: p.reason, Engines: map[string]string{}}
+	for engine, why := range p.engines {
+		s.Engines[engine] = why
+	}
+	if p.attachment != nil {
+		s.Engine, s.Hook = string(p.attachment.Engine()), p.attachment.Hook()
+	}
+	return s
+}
+
+func (c *Controller) countersOf(p *port) datapath.Counters {
+	counters, err := c.dp.Counters(p.slot)
+	if err != nil {
+		c.log.Error("counters not read", "device", p.device, "error", err)
+	}
+	return counters
+}
+
+// Ports implements api.Service.
+func (c *Controller) Ports(ctx context.Context) ([]api.Port, error) {
+	var ports []api.Port
+	if err := c.call(ctx, func() { ports = c.portList() }); err != nil {
+		return nil, err
+	}
+	// Asked outside the loop: drivers may take their time.
+	for i := range ports {
+		p := &ports[i]
+		if p.Ifindex == 0 {
+			continue
+		}
+		p.Driver, _ = netdev.Driver(p.Device)
+		if speed, err := netdev.LinkSpeed(p.Device); err == nil {
+			p.Speed = speed.Mbps
+		}
+	}
+	return ports, nil
+}
+
+func (c *Controller) portList() []api.Port {
+	behind := map[uint32]int{}
+	for _, s := range c.stations {
+		if !s.Local {
+			behind[s.Slot]++
+		}
+	}
+	ports := []api.Port{}
+	for _, p := range c.ordered() {
+		if p.section == nil {
+			continue
+		}
+		out := api.Port{PortStatus: c.portStatus(p), Ifindex: p.ifindex, Stations: behind[p.slot]}
+		if l, ok := c.links[p.ifindex]; ok {
+			out.Up, out.Carrier, out.MTU = l.Up, l.Carrier, l.MTU
+			out.Master = c.links[l.Master].Name
+			if l.Port != nil {
+				out.STP = l.Port.State.String()
+			}
+		}
+		if c.config.Main.Mode == config.ModePort {
+			out.Target = p.section.Target
+		}
+		counters := c.countersOf(p)
+		out.Redirected, out.Passed = api.Count(counters.Accelerated()), api.Count(counters.Passed())
+		ports = append(ports, out)
+	}
+	return ports
+}
+
+// Stations implements api.Service.
+func (c *Controller) Stations(ctx context.Context, q api.StationQuery) (*api.StationList, error) {
+	var list *api.StationList
+	var err error
+	callErr := c.call(ctx, func() { list, err = c.stationList(q) })
+	if callErr != nil {
+		return nil, callErr
+	}
+	return list, err
+}
+
+func (c *Controller) stationList(q api.StationQuery) (*api.StationList, error) {
+	if q.Port != "" && c.ports[q.Port] == nil {
+		return nil, &api.UnknownPortError{Port: q.Port}
+	}
+	names := map[int]string{}
+	for _, p := range c.ports {
+		names[p.ifindex] = p.device
+	}
+	keys := make([]datapath.StationKey, 0, len(c.stations))
+	for key, s := range c.stations {
+		if (q.Port == "" || names[s.ifindex] == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b datapath.StationKey) int {
+		if d := bytes.Compare(a.MAC[:], b.MAC[:]); d != 0 {
+			return d
+		}
+		return int(a.VLAN) - int(b.VLAN)
+	})
+	list := &api.StationList{Total: len(keys), Stations: []api.Station{}}
+	keys = keys[min(max(q.Offset, 0), len(keys)):]
+	if q.Limit > 0 {
+		keys = keys[:min(q.Limit, len(keys))]
+	}
+	now := time.Now()
+	for _, key := range keys {
+		s := c.stations[key]
+		out := api.Station{MAC: net.HardwareAddr(key.MAC[:]).String(), VLAN: int(key.VLAN), Source: s.source, Seen: -1}
+		if out.Port = names[s.ifindex]; out.Port == "" {
+			out.Port = c.links[s.ifindex].Name
+		}
+		if !s.seen.IsZero() {
+			out.Seen = now.Sub(s.seen).Seconds()
+		}
+		list.Stations = append(list.Stations, out)
+	}
+	return list, nil
+}
+
+// Counters implements api.Service.
+func (c *Controller) Counters(ctx context.Context, device string) ([]api.PortCounters, error) {
+	var all []api.PortCounters
+	err := c.call(ctx, func() {
+		for _, p := range c.ordered() {
+			if p.section != nil && (device == "" || p.device == device) {
+				all = append(all, c.portCounters(p))
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if device != "" && len(all) == 0 {
+		return nil, &api.UnknownPortError{Port: device}
+	}
+	return all, nil
+}
+
+func (c *Controller) portCounters(p *port) api.PortCounters {
+	out := api.PortCounters{Device: p.device, Since: p.since}
+	counters := c.countersOf(p)
+	for v := range datapath.Verdict(datapath.NumVerdicts) {
+		out.Verdicts = append(out.Verdicts, api.VerdictCount{Verdict: v.String(), Words: v.Words(), Count: api.Count(counters[v])})
+	}
+	return out
+}
+
+// Reload implements api.Service.
+func (c *Controller) Reload(ctx context.Context) (*api.ReloadResult, error) {
+	var result *api.ReloadResult
+	var err error
+	if callErr := c.call(ctx, func() { result, err = c.reload() }); callErr != nil {
+		return nil, callErr
+	}
+	return result, err
+}
+
+func apiProblem(p *config.Problem) api.Problem {
+	return api.Problem{Severity: p.Severity, File: p.File, Line: p.Line, Section: p.Section, Option: p.Option,
+		Value: p.Value, Message: p.Message, Expected: p.Expected, Text: p.Error()}
+}
+
+func apiProblems(ps config.Problems) []api.Problem {
+	out := []api.Problem{}
+	for _, p := range ps {
+		out = append(out, apiProblem(p))
+	}
+	return out
+}

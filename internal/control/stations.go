@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"errors"
+	"time"
+
+	"github.com/xdpl2/xdpl2/internal/bridge"
+	"github.com/xdpl2/xdpl2/internal/datapath"
+)
+
+// station is what was written to the data path, and since when it is silent.
+type station struct {
+	datapath.Station
+	source    string // bridge, static, local
+	ifindex   int    // the port, for refreshing
+	ages      bool   // the bridge forgets it unless it is refreshed
+	seen      time.Time
+	refreshed time.Time
+	missing   bool // was not in the map at the last check
+}
+
+const (
+	sourceBridge, sourceStatic, sourceLocal = "bridge", "static", "local"
+)
+
+// followStations applies changed entries of the bridge's database. They are
+// written even if nothing seems new: the data path may have removed the
+// station meanwhile, because it moved.
+func (c *Controller) followStations(changes []bridge.Change) {
+	br, ok := c.links.byName(c.config.Main.Bridge)
+	if !ok {
+		return
+	}
+	for _, ch := range changes {
+		if ch.Key.Bridge == br.Index {
+			c.writeStation(datapath.StationKey{MAC: ch.Key.MAC, VLAN: ch.Key.VLAN}, br.Index)
+		}
+	}
+}
+
+// syncStations makes all stations what they should be.
+func (c *Controller) syncStations() {
+	br, _ := c.links.byName(c.config.Main.Bridge)
+	for key := range c.overflow {
+		delete(c.overflow, key)
+	}
+	// What has to go first: it makes room.
+	for key := range c.stations {
+		if _, ok := c.desiredStation(key, br.Index); !ok {
+			c.deleteStation(key)
+		}
+	}
+	for k := range c.fdb {
+		if k.Bridge != br.Index || br.Index == 0 {
+			continue
+		}
+		key := datapath.StationKey{MAC: k.MAC, VLAN: k.VLAN}
+		want, ok := c.desiredStation(key, br.Index)
+		if have := c.stations[key]; ok && (have == nil || !have.same(want)) {
+			c.putStation(key, want)
+		}
+	}
+	for _, s := range c.config.Stations {
+		key := datapath.StationKey{MAC: s.MAC, VLAN: s.VLAN}
+		if want, ok := c.desiredStation(key, br.Index); ok && c.stations[key] == nil {
+			c.putStation(key, want)
+		}
+	}
+}
+
+func (s *station) same(o station) bool {
+	return s.Slot == o.Slot && s.Local == o.Local && s.Stay == o.Stay && s.source == o.source && s.ifindex == o.ifindex && s.ages == o.ages
+}
+
+func (c *Controller) writeStation(key datapath.StationKey, br int) {
+	if want, ok := c.desiredStation(key, br); ok {
+		c.putStation(key, want)
+	} else {
+		c.deleteStation(key)
+	}
+}
+
+// desiredStation is where the fast path should send an address: where the
+// bridge does, or where the configuration says if the bridge knows nothing.
+func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, bool) {
+	if br == 0 || !c.config.Main.Enabled {
+		return station{}, false
+	}
+	if e, ok := c.fdb[bridge.Key{Bridge: br, MAC: key.MAC, VLAN: key.VLAN}]; ok {
+		s, ok := stationOf(c.config.Main.Mode, e, c.slotOf)
+		source := sourceBridge
+		if s.Local {
+			source = sourceLocal
+		}
+		return station{Station: s, source: source, ifindex: e.Port, ages: !e.Static && !e.Local}, ok
+	}
+	for _, s := range c.config.Stations {
+		if s.MAC == key.MAC && s.VLAN == key.VLAN {
+			p := c.ports[s.Port]
+			if p == nil || !p.set || s.VLAN != 0 {
+				return station{}, false
+			}
+			return station{Station: datapath.Station{Slot: p.slot, Stay: true}, source: sourceStatic, ifindex: p.ifindex}, true
+		}
+	}
+	return station{}, false
+}
+
+// slotOf finds the slot that stands for a device.
+func (c *Controller) slotOf(ifindex int) (uint32, bool) {
+	for _, p := range c.ports {
+		if p.set && p.ifindex == ifindex {
+			return p.slot, true
+		}
+	}
+	return 0, false
+}
+
+func (c *Controller) putStation(key datapath.StationKey, want station) {
+	if have := c.stations[key]; have != nil && have.ifindex == want.ifindex {
+		want.seen, want.refreshed = have.seen, have.refreshed
+	}
+	if want.refreshed.IsZero() {
+		want.refreshed = time.Now()
+	}
+	err := c.dp.PutStation(key, want.Station)
+	switch {
+	case errors.Is(err, datapath.ErrStationsFull):
+		if len(c.overflow) == 0 {
+			c.log.Warn("more stations than fit: the bridge carries the others", "option", "max_stations", "value", c.config.Main.MaxStations)
+		}
+		c.overflow[key] = struct{}{}
+		return
+	case err != nil:
+		c.log.Error("station not written", "station", key.String(), "error", err)
+		return
+	}
+	c.stations[key] = &want
+}
+
+func (c *Controller) deleteStation(key datapath.StationKey) {
+	delete(c.overflow, key)
+	if err := c.dp.DeleteStation(key); err != nil {
+		c.log.Error("station not removed", "station", key.String(), "error", err)
+		return
+	}
+	delete(c.stations, key)
+}
