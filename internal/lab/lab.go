@@ -174,7 +174,7 @@ func (l *Lab) addBridge() error {
 			return err
 		}
 	}
-	if err := l.setCallIPTables(o.CallIPTables); err != nil {
+	if err := setCallIPTables(l.Router, o.CallIPTables); err != nil {
 		return err
 	}
 	if err := addAddresses(h, br, RouterIP4, RouterIP6); err != nil {
@@ -188,13 +188,13 @@ func (l *Lab) addBridge() error {
 
 // setCallIPTables changes br_netfilter's settings where it exists. Its
 // defaults are on, and they are per namespace.
-func (l *Lab) setCallIPTables(on bool) error {
+func setCallIPTables(ns *NS, on bool) error {
 	value := "0"
 	if on {
 		value = "1"
 	}
 	for _, key := range []string{"iptables", "ip6tables", "arptables"} {
-		err := l.Router.SetSysctl("net/bridge/bridge-nf-call-"+key, value)
+		err := ns.SetSysctl("net/bridge/bridge-nf-call-"+key, value)
 		if err != nil && !isNotExist(err) {
 			return err
 		}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/internal/netdev"
+)
+
+// MAC addresses of the rig's frames when it has one station on each side.
+// With more, the lowest 16 bits count.
+var (
+	RigSource      = net.HardwareAddr{0x02, 0, 0, 0x10, 0, 0}
+	RigDestination = net.HardwareAddr{0x02, 0, 0, 0x20, 0, 0}
+)
+
+// RigOptions describe the measuring rig.
+type RigOptions struct {
+	// Stations is the number of MAC addresses on each side, a power of two up
+	// to 65536; 0 means 1.
+	Stations int
+	// CallIPTables is BridgeOptions.CallIPTables of the rig's bridge.
+	CallIPTables bool
+}
+
+// Rig measures what forwarding a frame costs, on the core that does it. Its
+// router has a bridge with two ports. Frames come in through a veth whose
+// reception runs in a kernel thread of its own, pinned to one core, while the
+// generator runs on another. They leave through a tap device that nobody
+// reads, the cheapest sink there is: a veth would make the forwarding core pay
+// for a receiving host as well. The thread's run time over the frames that
+// reached the tap is the cost per frame, whatever else the machine does. It
+// holds everything from the veth's receive ring to the tap's transmit function
+// with the release of the frame; not a NIC's driver and interrupt.
+type Rig struct {
+	Router  *NS    // the namespace with bridge and ports
+	Bridge  string // br-lan
+	Ingress string // the veth's name in it
+	Egress  string // the tap's name
+
+	o      RigOptions
+	source *NS // where the generator runs
+	tap    *os.File
+	thread int // id of the forwarding thread
+
+	jobs       chan func() // for the generator's thread
+	done       chan struct{}
+	generators map[Load]*generator
+}
+
+const rigSourceDev = "eth0"
+
+// RigUnsupported tells why the rig cannot work here, nil if it can. Live
+// frames are not asked for: only Roomy needs them.
+func RigUnsupported() error {
+	if err := CanMakeNS(); err != nil {
+		return err
+	}
+	cpus, err := allowedCPUs()
+	if err != nil {
+		return err
+	}
+	if len(cpus) < 2 {
+		return errors.New("only one CPU: forwarding and generator need one each")
+	}
+	if !HasThreadedNAPI() {
+		return errors.New("kernel cannot thread the reception of a veth (Linux 5.13)")
+	}
+	return nil
+}
+
+// RequireRig skips the test with the reason where the rig cannot work, or
+// where its numbers would mean nothing.
+func RequireRig(t TB) {
+	t.Helper()
+	if os.Getenv("XDPL2_GUEST") == "1" {
+		t.Skipf("not for guests: an emulated CPU's times say nothing")
+	}
+	if err := RigUnsupported(); err != nil {
+		t.Skipf("needs the measuring rig: %v", err)
+	}
+}
+
+// NewRig builds the rig. Close takes it down.
+func NewRig(ctx context.Context, o RigOptions) (*Rig, error) {
+	o.Stations = max(o.Stations, 1)
+	if o.Stations > 1<<16 || o.Stations&(o.Stations-1) != 0 {
+		return nil, fmt.Errorf("rig with %d stations: expected a power of two up to 65536", o.Stations)
+	}
+	if err := RigUnsupported(); err != nil {
+		return nil, fmt.Errorf("rig: %w", err)
+	}
+	r := &Rig{
+		Bridge: BridgeName, Ingress: uniqueName("xi"), Egress: uniqueName("xe"), o: o,
+		jobs: make(chan func()), done: make(chan struct{}), generators: make(map[Load]*generator),
+	}
+	go r.generate()
+	if err := r.build(ctx); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("build rig: %w", err)
+	}
+	return r, nil
+}
+
+// generate is the generator's thread: pinned, and ended with the rig.
+func (r *Rig) generate() {
+	defer close(r.done)
+	runtime.LockOSThread() // never unlocked: the thread ends with its pinning
+	for job := range r.jobs {
+		job()
+	}
+}
+
+// onGenerator runs f on the generator's thread.
+func (r *Rig) onGenerator(f func() error) error {
+	result := make(chan error, 1)
+	r.jobs <- func() { result <- f() }
+	return <-result
+}
+
+func (r *Rig) build(ctx context.Context) error {
+	var err error
+	if r.Router, err = NewNS("rig-router"); err != nil {
+		return err
+	}
+	if r.source, err = NewNS("rig-source"); err != nil {
+		return err
+	}
+	// No host speaks here: nothing but the measured frames shall come.
+	for _, ns := range []*NS{r.Router, r.source} {
+		for _, conf := range []string{"all", "default"} {
+			err := ns.SetSysctl("net/ipv6/conf/"+conf+"/disable_ipv6", "1")
+			if err != nil && !isNotExist(err) {
+				return err
+			}
+		}
+	}
+	if err := r.addDevices(); err != nil {
+		return err
+	}
+	if err := setCallIPTables(r.Router, r.o.CallIPTables); err != nil {
+		return err
+	}
+	if err := r.addStations(); err != nil {
+		return err
+	}
+	if err := r.threadIngress(); err != nil {
+		return err
+	}
+	for _, dev := range []string{r.Ingress, r.Egress} {
+		err := r.Router.WaitUntil(ctx, dev+" forwarding", func() (bool, error) {
+			text, err := r.Router.ReadSys("class/net/" + dev + "/brport/state")
+			return text == fmt.Sprint(int(PortForwarding)), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addDevices makes the veth, the tap and the bridge over them.
+func (r *Rig) addDevices() error {
+	h, err := r.Router.Handle()
+	if err != nil {
+		return err
+	}
+	snooping := false
+	br := &netlink.Bridge{LinkAttrs: named(r.Bridge), MulticastSnooping: &snooping}
+	br.HardwareAddr = RouterMAC
+	if err := h.LinkAdd(br); err != nil {
+		return fmt.Errorf("create bridge: %w", err)
+	}
+	veth := netlink.NewVeth(named(r.Ingress))
+	veth.PeerName = rigSourceDev
+	veth.PeerNamespace = netlink.NsFd(r.source.FD())
+	if err := h.LinkAdd(veth); err != nil {
+		return fmt.Errorf("create ingress: %w", err)
+	}
+	if r.tap, err = openTap(r.Router, r.Egress); err != nil {
+		return err
+	}
+	tap, err := r.Router.Link(r.Egress)
+	if err != nil {
+		return err
+	}
+	for _, l := range []netlink.Link{veth, tap} {
+		if err := h.LinkSetMaster(l, br); err != nil {
+			return fmt.Errorf("add %s to the bridge: %w", l.Attrs().Name, err)
+		}
+		if err := h.LinkSetUp(l); err != nil {
+			return fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
+		}
+	}
+	if err := h.LinkSetUp(br); err != nil {
+		return fmt.Errorf("set bridge up: %w", err)
+	}
+	// A veth takes a raw socket's frames through its NAPI, where the measured
+	// thread is, only if the sending end does no segmentation of any kind;
+	// otherwise the sender's core would forward them.
+	err = r.source.Do(func() error {
+		return errors.Join(
+			netdev.SetFeature(rigSourceDev, netdev.TSO, false),
+			netdev.SetFeature(rigSourceDev, netdev.GSO, false))
+	})
+	if err != nil {
+		return err
+	}
+	sh, err := r.source.Handle()
+	if err != nil {
+		return err
+	}
+	source, err := r.source.Link(rigSourceDev)
+	if err != nil {
+		return err
+	}
+	if err := sh.LinkSetUp(source); err != nil {
+		return fmt.Errorf("set %s up: %w", rigSourceDev, err)
+	}
+	return nil
+}
+
+// openTap makes a tap device that lives as long as the file.
+func openTap(ns *NS, name string) (*os.File, error) {
+	var tap *os.File
+	err := ns.Do(func() error {
+		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open /dev/net/tun: %w", err)
+		}
+		ifr, err := unix.NewIfreq(name)
+		if err == nil {
+			ifr.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+			err = unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr)
+		}
+		if err != nil {
+			unix.Close(fd)
+			return fmt.Errorf("create tap %s: %w", name, err)
+		}
+		tap = os.NewFile(uintptr(fd), name)
+		return nil
+	})
+	return tap, err
+}
+
+// addStations tells the bridge where everybody is, so that it neither floods
+// nor learns.
+func (r *Rig) addStations() error {
+	h, err := r.Router.Handle()
+	if err != nil {
+		return err
+	}
+	for dev, mac := range map[string]net.HardwareAddr{r.Ingress: RigSource, r.Egress: RigDestination} {
+		link, err := r.Router.Link(dev)
+		if err != nil {
+			return err
+		}
+		for i := range r.o.Stations {
+			err := h.NeighAppend(&netlink.Neigh{
+				Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER, State: netlink.NUD_NOARP,
+				LinkIndex: link.Attrs().Index, HardwareAddr: stationMAC(mac, i),
+			})
+			if err != nil {
+				return fmt.Errorf("add station %d on %s: %w", i, dev, err)
+			}
+		}
+	}
+	return nil
+}
+
+func stationMAC(base net.HardwareAddr, i int) net.HardwareAddr {
+	mac := append(net.HardwareAddr(nil), base...)
+	mac[4], mac[5] = byte(i>>8), byte(i)
+	return mac
+}
+
+// threadIngress pins the reception of the ingress and the generator, each to a
+// core of its own.
+func (r *Rig) threadIngress() error {
+	cpus, err := allowedCPUs()
+	if err != nil {
+		return err
+	}
+	if r.thread, err = threadNAPI(r.Router, r.Ingress); err != nil {
+		return err
+	}
+	if err := pin(r.thread, cpus[0]); err != nil {
+		return err
+	}
+	return r.onGenerator(func() error { return pin(0, cpus[1]) })
+}
+
+// Close takes the rig down. Closing twice is fine.
+func (r *Rig) Close() error {
+	var errs []error
+	if r.jobs != nil {
+		close(r.jobs)
+		<-r.done
+		r.jobs = nil
+	}
+	for _, ns := range []*NS{r.source, r.Router} {
+		if ns != nil {
+			errs = append(errs, ns.Close())
+		}
+	}
+	if r.tap != nil {
+		errs = append(errs, r.tap.Close())
+		r.tap = nil
+	}
+	return errors.Join(errs...)
+}
+
+// counters is what the rig reads before and after a slice.
+type counters struct {
+	at        time.Time
+	run       time.Duration // of the forwarding thread
+	received  uint64        // frames at the ingress
+	forwarded uint64        // frames at the tap
+}
+
+func (r *Rig) read() (counters, error) {
+	in, err := r.Router.Link(r.Ingress)
+	if err != nil {
+		return counters{}, err
+	}
+	out, err := r.Router.Link(r.Egress)
+	if err != nil {
+		return counters{}, err
+	}
+	run, err := runTime(r.thread)
+	if err != nil {
+		return counters{}, err
+	}
+	c := counters{at: time.Now(), run: run}
+	if s := in.Attrs().Statistics; s != nil {
+		c.received = s.RxPackets
+	}
+	if s := out.Attrs().Statistics; s != nil {
+		// The tap's queue is full after 1000 frames; from then on it drops
+		// each one, at the same cost.
+		c.forwarded = s.TxPackets + s.TxDropped
+	}
+	return c, nil
+}
