@@ -55,6 +55,10 @@ func (s Sample) Busy() float64 { return s.RunTime.Seconds() / s.Elapsed.Seconds(
 // so long slices compare unlike things.
 const MaxSlice = 100 * time.Millisecond
 
+// minFrames is the least that a slice sends: with fewer, what the ring holds
+// at its ends counts.
+const minFrames = 10_000
+
 // generator sends frames of one kind.
 type generator struct {
 	send func(frames int) error
@@ -78,7 +82,7 @@ func (r *Rig) Slice(ctx context.Context, load Load, d time.Duration) (Sample, er
 	if err != nil {
 		return Sample{}, err
 	}
-	elapsed, err := r.run(g, int(g.rate*d.Seconds()))
+	elapsed, err := r.run(g, max(minFrames, int(g.rate*d.Seconds())))
 	if err != nil {
 		return Sample{}, err
 	}
@@ -101,14 +105,15 @@ func (r *Rig) Slice(ctx context.Context, load Load, d time.Duration) (Sample, er
 
 // run sends frames from the generator's core and follows its rate.
 func (r *Rig) run(g *generator, frames int) (time.Duration, error) {
-	frames = max(frames, 1000)
 	start := time.Now()
 	err := r.onGenerator(func() error { return g.send(frames) })
 	elapsed := time.Since(start)
 	if err != nil {
 		return 0, err
 	}
-	g.rate = float64(frames) / elapsed.Seconds()
+	// A run in which others had the core says nothing about the next one: the
+	// best rate counts, and is forgotten slowly.
+	g.rate = max(0.95*g.rate, float64(frames)/elapsed.Seconds())
 	return elapsed, nil
 }
 
@@ -119,19 +124,23 @@ func (r *Rig) settle(ctx context.Context) (counters, error) {
 	if err != nil {
 		return last, err
 	}
-	for range 100 {
+	for range 1000 {
 		// There is no event for "done": the ring holds 256 frames, less than a
-		// millisecond of work.
+		// millisecond of work once the thread gets its core.
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
 			return last, context.Cause(ctx)
 		}
+		rests, err := sleeping(r.thread)
+		if err != nil {
+			return last, err
+		}
 		now, err := r.read()
 		if err != nil {
 			return now, err
 		}
-		if now.received == last.received && now.forwarded == last.forwarded && now.run == last.run {
+		if rests && now.received == last.received && now.forwarded == last.forwarded && now.run == last.run {
 			return now, nil
 		}
 		last = now
@@ -276,12 +285,17 @@ func (r *Rig) sliceOf(ctx context.Context, v Variant, load Load, d time.Duration
 	if err != nil {
 		return s, err
 	}
-	rate := g.rate
 	if _, err := r.run(g, 5000); err != nil {
 		return s, err
 	}
-	g.rate = rate // that of so few frames is not typical
-	return r.Slice(ctx, load, d)
+	// On a busy machine the forwarding thread may hardly get its core while
+	// the generator sends; what it did then is too little to count.
+	for range 5 {
+		if s, err = r.Slice(ctx, load, d); err != nil || s.Frames >= minFrames/4 {
+			break
+		}
+	}
+	return s, err
 }
 
 // costs returns a variant's cost in each round, in ns per frame.

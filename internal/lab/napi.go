@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -67,6 +68,17 @@ func runTime(pid int) (time.Duration, error) {
 		return 0, fmt.Errorf("read run time: %w", err)
 	}
 	return time.Duration(ns), nil
+}
+
+// sleeping tells whether a thread waits, as opposed to runs or wants to.
+func sleeping(pid int) (bool, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false, fmt.Errorf("read thread state: %w", err)
+	}
+	// pid (name) state ...: the name may hold spaces and parentheses.
+	_, rest, ok := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+	return ok && rest != "" && rest[0] != 'R', nil
 }
 
 // pin lets a thread run on one CPU only; pid 0 is the calling thread.

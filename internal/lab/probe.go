@@ -56,8 +56,19 @@ var hasLiveFrames = sync.OnceValue(func() bool {
 		}
 		defer prog.Close()
 		return ns.Do(func() error {
-			_, err := prog.Run(&ebpf.RunOptions{Data: make([]byte, MinFrame), Repeat: 1, Flags: liveFramesFlag})
-			return err
+			run := func(flags uint32) error {
+				_, err := prog.Run(&ebpf.RunOptions{Data: make([]byte, MinFrame), Repeat: 1, Flags: flags})
+				return err
+			}
+			if err := run(liveFramesFlag); err != nil {
+				return err
+			}
+			// Kernels before 5.18 run the program, ignore all flags and send
+			// nothing. Those that know this one refuse unknown ones.
+			if run(liveFramesFlag|1<<31) == nil {
+				return ErrNoLiveFrames
+			}
+			return nil
 		})
 	})
 })

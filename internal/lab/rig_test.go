@@ -47,15 +47,12 @@ func TestRig(t *testing.T) {
 			}
 			t.Logf("%s %d bytes: %.0f ns/frame, %d frames of %d, busy %.2f, %v",
 				load.Input, load.Length, s.NsPerFrame, s.Frames, s.Received, s.Busy(), s.Elapsed.Round(time.Millisecond))
-			if s.NsPerFrame < 20 || s.NsPerFrame > 100_000 {
+			// If the sender's core did the work, the thread would hardly run.
+			if s.NsPerFrame < 50 || s.NsPerFrame > 100_000 {
 				t.Errorf("%v: %.0f ns/frame is beyond belief", load, s.NsPerFrame)
 			}
 			if diff := s.Received - s.Frames; diff > s.Received/50 || diff < -s.Received/50 {
 				t.Errorf("%v: %d frames came in, %d left", load, s.Received, s.Frames)
-			}
-			// If the sender's core did the work, the thread would not run.
-			if s.Busy() < 0.1 {
-				t.Errorf("%v: the forwarding thread ran for %.2f of the time", load, s.Busy())
 			}
 		}
 	}

@@ -9,18 +9,17 @@ import (
 
 func TestStream(t *testing.T) {
 	l := ForTest(t, Options{Hosts: 2})
-	ctx := testContext(t)
 	h1, h2 := l.Hosts[0], l.Hosts[1]
 	mustPing(t, h1, h2.IP4)
 	for name, o := range map[string]StreamOptions{
-		"window":    {Frames: 10_000},
-		"long":      {Frames: 2_000, Length: 1514, Window: 8},
+		"window":    {Frames: 3_000},
+		"long":      {Frames: 1_000, Length: 1514, Window: 8},
 		"rate":      {Frames: 500, Rate: 5_000},
 		"IPv6":      {Frames: 500, V6: true},
 		"tagged":    {Frames: 500, Wrap: func(f []byte) []byte { return Tag(f, EtherTypeVLAN, 10) }},
 		"one a one": {Frames: 50, Window: 1},
 	} {
-		s, err := l.Stream(ctx, h1, h2, o)
+		s, err := l.Stream(testContext(t), h1, h2, o)
 		if err != nil || !s.Perfect() || s.Received != o.Frames {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
