@@ -50,7 +50,7 @@ type Status struct {
 	Topology string       `json:"topology"`
 	Bridge   string       `json:"bridge"`
 	Ports    []PortStatus `json:"ports"`
-	// Stations in the fast path, how many there is room for, and how many
+	// Stations in the fast path (the box itself not among them), how many there is room for, and how many
 	// did not fit.
 	Stations    int `json:"stations"`
 	MaxStations int `json:"max_stations"`

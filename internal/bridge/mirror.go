@@ -178,12 +178,13 @@ func (m *Mirror) digestLink(msg syscall.NetlinkMessage) (changed bool, err error
 		return false, nil
 	case bridgeOnly && msg.Header.Type == unix.RTM_DELLINK:
 		// The device left its bridge; it is not gone.
-		old.Port = nil
 		l = old
+		l.Port = nil
 	case bridgeOnly:
 		// What a bridge says of its port: the port alone is news.
-		old.Port, old.Master = l.Port, l.Master
+		port, master := l.Port, l.Master
 		l = old
+		l.Port, l.Master = port, master
 	case msg.Header.Type == unix.RTM_DELLINK:
 		delete(m.links, l.Index)
 		return known, nil

@@ -40,11 +40,7 @@ func (a *ageing) adjust(ageingTime time.Duration) {
 // age reads the marks and refreshes what needs it.
 func (c *Controller) age() {
 	br, ok := c.links.byName(c.config.Main.Bridge)
-	if !ok || br.Bridge == nil {
-		return
-	}
-	c.ageing.adjust(br.Bridge.AgeingTime)
-	if len(c.stations) == 0 {
+	if !ok || br.Bridge == nil || len(c.stations) == 0 {
 		return
 	}
 	ended, err := c.dp.NextEpoch()

@@ -115,6 +115,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 		case u := <-updates:
 			c.follow(u)
 			if ready != nil {
+				c.nameAbsent()
 				ready()
 				ready = nil
 			}
@@ -182,8 +183,22 @@ func (c *Controller) reload() (*api.ReloadResult, error) {
 		}
 	}
 	c.reconcile()
+	c.nameAbsent()
 	c.log.Info("configuration loaded", "changed", changed)
 	return &api.ReloadResult{Changed: changed, Warnings: apiProblems(problems)}, nil
+}
+
+// nameAbsent logs devices that the configuration names and the box lacks: they
+// are waited for, since they may be plugged in later, but they may also be
+// misspelt.
+func (c *Controller) nameAbsent() {
+	problems := c.config.CheckDevices(func(name string) bool {
+		_, ok := c.links.byName(name)
+		return ok
+	})
+	for _, p := range problems {
+		c.log.Warn("waiting for a device", "problem", p.Error())
+	}
 }
 
 // resize gives the stations a map of another size. Programs go on with the

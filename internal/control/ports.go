@@ -43,6 +43,9 @@ func (c *Controller) reconcile() {
 	for _, p := range c.ordered() {
 		c.reconcileProgram(p)
 	}
+	if br, ok := c.links.byName(c.config.Main.Bridge); ok && br.Bridge != nil {
+		c.ageing.adjust(br.Bridge.AgeingTime)
+	}
 }
 
 // ordered returns the ports in the configuration's order, targets last.

@@ -29,8 +29,13 @@ func (c *Controller) status() *api.Status {
 	s := &api.Status{
 		Version: c.opts.Version, Kernel: kernelRelease(), Uptime: time.Since(c.began).Seconds(),
 		Enabled: main.Enabled, Mode: main.Mode, Topology: main.Topology, Bridge: main.Bridge,
-		Ports: []api.PortStatus{}, Stations: len(c.stations), MaxStations: int(main.MaxStations), Overflow: len(c.overflow),
+		Ports: []api.PortStatus{}, MaxStations: int(main.MaxStations), Overflow: len(c.overflow),
 		Resyncs: c.resyncs, ConfigErrors: []api.Problem{}, ConfigWarnings: []api.Problem{},
+	}
+	for _, st := range c.stations {
+		if !st.Local {
+			s.Stations++
+		}
 	}
 	for _, p := range c.problems {
 		if p.Severity == config.Error {
@@ -140,13 +145,17 @@ func (c *Controller) stationList(q api.StationQuery) (*api.StationList, error) {
 	if q.Port != "" && c.ports[q.Port] == nil {
 		return nil, &api.UnknownPortError{Port: q.Port}
 	}
-	names := map[int]string{}
-	for _, p := range c.ports {
-		names[p.ifindex] = p.device
+	// The box's own addresses are behind the bridge itself, whatever port they
+	// were taken from.
+	portOf := func(s *station) string {
+		if s.Local {
+			return c.config.Main.Bridge
+		}
+		return c.links[s.ifindex].Name
 	}
 	keys := make([]datapath.StationKey, 0, len(c.stations))
 	for key, s := range c.stations {
-		if (q.Port == "" || names[s.ifindex] == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) {
+		if (q.Port == "" || portOf(s) == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) {
 			keys = append(keys, key)
 		}
 	}
@@ -164,10 +173,7 @@ func (c *Controller) stationList(q api.StationQuery) (*api.StationList, error) {
 	now := time.Now()
 	for _, key := range keys {
 		s := c.stations[key]
-		out := api.Station{MAC: net.HardwareAddr(key.MAC[:]).String(), VLAN: int(key.VLAN), Source: s.source, Seen: -1}
-		if out.Port = names[s.ifindex]; out.Port == "" {
-			out.Port = c.links[s.ifindex].Name
-		}
+		out := api.Station{MAC: net.HardwareAddr(key.MAC[:]).String(), VLAN: int(key.VLAN), Port: portOf(s), Source: s.source, Seen: -1}
 		if !s.seen.IsZero() {
 			out.Seen = now.Sub(s.seen).Seconds()
 		}
