@@ -31,7 +31,7 @@ var etcFiles = map[string]string{
 	"etc/passwd":   "root:x:0:0:root:/root:/bin/sh\n",
 	"etc/group":    "root:x:0:\n",
 	"etc/hosts":    "127.0.0.1 localhost\n::1 localhost\n",
-	"etc/hostname": "guest\n",
+	"etc/hostname": guest.Hostname + "\n",
 }
 
 // write writes the archive, not compressed: the guest's emulated processor

@@ -28,7 +28,7 @@ var errRed = errors.New("the tests are not green on every kernel")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
@@ -98,12 +98,12 @@ func words(s string) []string {
 }
 
 // run is the command: it boots guests until all is told, or the shell ended.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	c, err := parseFlags(args, stderr)
 	if err != nil {
 		return err
 	}
-	r := &runner{config: c, out: newPrinter(stdout)}
+	r := &runner{config: c, out: newPrinter(stdout), stdin: stdin, stdout: stdout}
 	if c.json {
 		r.out = newPrinter(stderr)
 	}
@@ -143,6 +143,9 @@ type runner struct {
 	qemu   string
 	module module
 	work   string // a folder that goes away at the end
+
+	stdin  io.Reader // for the shell
+	stdout io.Writer
 }
 
 // source is where this run's kernels come from.

@@ -109,7 +109,7 @@ func (r *runner) findKernels(ctx context.Context, names []string) (map[string]ke
 			continue
 		}
 		bundles[name] = b
-		r.out.progress("kernel %s: from the %s", name, b.Origin)
+		r.out.progress("kernel %s: from %s", name, b.Origin)
 	}
 	if len(bundles) == 0 {
 		return nil, nil, errors.New("there is no kernel to run the tests on")

@@ -3,12 +3,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -59,8 +61,10 @@ func (r *runner) runShell(ctx context.Context) error {
 		Welcome: welcome(name, settingOf(name), programs),
 		Term:    os.Getenv("TERM"),
 	}
-	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil {
-		plan.Shell.Rows, plan.Shell.Columns = size.Row, size.Col
+	if f, ok := r.stdout.(*os.File); ok {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil {
+			plan.Shell.Rows, plan.Shell.Columns = size.Row, size.Col
+		}
 	}
 	archive := filepath.Join(r.work, "shell.cpio")
 	fs := &initramfs{bundle: bundle, init: initBinary, plan: plan, files: files}
@@ -70,15 +74,57 @@ func (r *runner) runShell(ctx context.Context) error {
 	r.out.progress("%s: booting (Ctrl-A X ends it at once)", name)
 	m := machine{bundle: bundle, initramfs: archive, cpus: settingOf(name).cpus, interactive: true}
 	cmd := m.command(ctx, r.qemu)
-	// QEMU sets the terminal up and restores it.
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	var stderr bytes.Buffer // shown only if QEMU fails: it warns about the cable
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.stdin, r.stdout, &stderr
+	if !isTerminal(r.stdin) {
+		g := &gate{w: r.stdout, open: make(chan struct{})}
+		cmd.Stdout = g
+		cmd.Stdin = io.MultiReader(g, r.stdin, strings.NewReader(endOfInput))
+	} // else QEMU sets the terminal up and restores it
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx))
+			return context.Cause(ctx)
 		}
-		return fmt.Errorf("QEMU: %w", err)
+		return fmt.Errorf("QEMU: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return nil
+}
+
+// endOfInput, typed at a shell, ends it.
+const endOfInput = "\x04"
+
+// isTerminal tells whether a person types into r.
+func isTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// A gate holds piped input back until the guest's shell has shown its prompt:
+// a guest loses what is typed while it boots. As a Writer it passes the guest's
+// output on, as a Reader it is empty, but ends only then.
+type gate struct {
+	w    io.Writer
+	open chan struct{}
+	last string
+	once sync.Once
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	g.last += string(p)
+	if strings.Contains(g.last, guest.Prompt) {
+		g.once.Do(func() { close(g.open) })
+	}
+	g.last = g.last[max(0, len(g.last)-len(guest.Prompt)):]
+	return g.w.Write(p)
+}
+
+func (g *gate) Read([]byte) (int, error) {
+	<-g.open
+	return 0, io.EOF
 }
 
 // welcome says what can be typed.

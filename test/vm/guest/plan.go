@@ -37,6 +37,12 @@ type Package struct {
 	Binary string `json:"binary"` // the test binary
 }
 
+// Hostname is a guest's name, and Prompt what its shell shows at first.
+const (
+	Hostname = "guest"
+	Prompt   = Hostname + ":~# "
+)
+
 // Shell is an interactive session.
 type Shell struct {
 	Welcome string `json:"welcome"`

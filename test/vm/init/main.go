@@ -97,6 +97,7 @@ func setUp(plan *guest.Plan, problem func(format string, args ...any)) {
 		{"device nodes", makeNodes},
 		{"busybox", installBusybox},
 		{"loopback", loopbackUp},
+		{"host name", func() error { return unix.Sethostname([]byte(guest.Hostname)) }},
 	}
 	for _, s := range steps {
 		if err := s.do(); err != nil {
@@ -117,6 +118,14 @@ func release() string {
 		return "unknown"
 	}
 	return unix.ByteSliceToString(name.Release[:])
+}
+
+// moduleOptions keep modules from making devices of their own, whose names
+// tests may want.
+var moduleOptions = map[string]string{
+	"bonding": "max_bonds=0",
+	"dummy":   "numdummies=0",
+	"ifb":     "numifbs=0",
 }
 
 // loadModules loads the modules of the kernel's bundle in their order.
@@ -142,7 +151,7 @@ func loadModule(name string) error {
 		return err
 	}
 	defer f.Close()
-	if err := unix.FinitModule(int(f.Fd()), "", 0); err != nil && err != unix.EEXIST {
+	if err := unix.FinitModule(int(f.Fd()), moduleOptions[name], 0); err != nil && err != unix.EEXIST {
 		return err
 	}
 	return os.Remove(file)

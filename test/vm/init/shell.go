@@ -36,5 +36,5 @@ func interactive(plan *guest.Plan, tty *os.File) error {
 	if _, ok := err.(*exec.ExitError); err != nil && !ok {
 		return fmt.Errorf("run shell: %w", err)
 	}
-	return drain(tty)
+	return nil
 }

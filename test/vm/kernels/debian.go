@@ -50,6 +50,9 @@ func (d *Debian) Make(ctx context.Context, suite string, b Bundle, work string) 
 	if err != nil {
 		return err
 	}
+	if !strings.HasPrefix(packages[0], "linux-image-"+b.Name+".") {
+		d.Log("kernel %s: %s has moved on, to %s", b.Name, suite, packages[0])
+	}
 	packages = append(packages, busyboxPackage)
 	d.Log("kernel %s: downloading %s", b.Name, strings.Join(packages, " "))
 	root, err := a.fetch(ctx, packages)
@@ -233,7 +236,7 @@ func (a *archive) fetch(ctx context.Context, packages []string) (string, error) 
 
 // assemble makes a bundle of unpacked packages.
 func assemble(ctx context.Context, root string, b Bundle) error {
-	kernel, err := only(root, "boot/vmlinuz-*")
+	kernel, err := only(root, "boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz", "lib/modules/*/vmlinuz")
 	if err != nil {
 		return err
 	}

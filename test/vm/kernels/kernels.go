@@ -89,8 +89,11 @@ func (b Bundle) Check() error {
 	return nil
 }
 
-// ErrNone says that a place does not have a kernel.
-var ErrNone = errors.New("not there")
+// Why a place gives no kernel.
+var (
+	errNone     = errors.New("not there")
+	errNotAsked = errors.New("not asked")
+)
 
 // A Source knows the places of bundles. Empty folders are not looked at, and
 // Debian may be nil.
@@ -107,8 +110,8 @@ func (s *Source) Get(ctx context.Context, name string) (Bundle, error) {
 		name string
 		get  func(context.Context, string) (Bundle, error)
 	}{
-		{"shared folder", s.fromShared},
-		{"cache", s.fromCache},
+		{"the shared folder", s.fromShared},
+		{"the cache", s.fromCache},
 		{"Debian", s.fromDebian},
 	}
 	var reasons []string
@@ -132,7 +135,7 @@ func (s *Source) Get(ctx context.Context, name string) (Bundle, error) {
 // fromShared takes a bundle of the shared folder, which is never written to.
 func (s *Source) fromShared(ctx context.Context, name string) (Bundle, error) {
 	if s.Shared == "" {
-		return Bundle{}, ErrNone
+		return Bundle{}, errNotAsked
 	}
 	dir := filepath.Join(s.Shared, name+suffix)
 	if isFolder(dir) {
@@ -140,7 +143,7 @@ func (s *Source) fromShared(ctx context.Context, name string) (Bundle, error) {
 	}
 	archive := dir + ".tar.xz"
 	if _, err := os.Stat(archive); errors.Is(err, fs.ErrNotExist) {
-		return Bundle{}, ErrNone
+		return Bundle{}, errNone
 	}
 	if err := unpack(ctx, archive, s.Work); err != nil {
 		return Bundle{}, err
@@ -152,7 +155,7 @@ func (s *Source) fromShared(ctx context.Context, name string) (Bundle, error) {
 func (s *Source) fromCache(_ context.Context, name string) (Bundle, error) {
 	dir := filepath.Join(s.Cache, name+suffix)
 	if s.Cache == "" || !isFolder(dir) {
-		return Bundle{}, ErrNone
+		return Bundle{}, errNone
 	}
 	return Bundle{Dir: dir}, nil
 }
@@ -160,7 +163,7 @@ func (s *Source) fromCache(_ context.Context, name string) (Bundle, error) {
 // fromDebian makes a bundle and stores it in the cache.
 func (s *Source) fromDebian(ctx context.Context, name string) (Bundle, error) {
 	if s.Debian == nil {
-		return Bundle{}, errors.New("not asked")
+		return Bundle{}, errNotAsked
 	}
 	suite := ""
 	for _, r := range Releases {
@@ -169,7 +172,7 @@ func (s *Source) fromDebian(ctx context.Context, name string) (Bundle, error) {
 		}
 	}
 	if suite == "" {
-		return Bundle{}, fmt.Errorf("no suite is known to have it")
+		return Bundle{}, errors.New("no suite is known to have it")
 	}
 	if err := os.MkdirAll(s.Cache, 0o755); err != nil {
 		return Bundle{}, err
