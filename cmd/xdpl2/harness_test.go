@@ -43,11 +43,10 @@ func testContext(t testing.TB) context.Context {
 
 // box is a router with a daemon.
 type box struct {
-	t    testing.TB
-	lab  *lab.Lab
-	dir  string // with config, save and run directories
-	cmd  *exec.Cmd
-	args []string
+	t   testing.TB
+	lab *lab.Lab
+	dir string // with config, save and run directories
+	cmd *exec.Cmd
 
 	mu     sync.Mutex
 	log    []string      // of the daemon that was started last

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make help` lists what can be made.
+
+VERSION := $(shell cat VERSION)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GO_BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
+# VM=0 leaves the kernels under QEMU out of `make test`.
+VM ?= 1
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: need-go ## build build/xdpl2 and build/xdpl2-bench for this machine
+	@mkdir -p build
+	$(GO_BUILD) -o build/xdpl2 ./cmd/xdpl2
+	$(GO_BUILD) -o build/xdpl2-bench ./cmd/xdpl2-bench
+
+.PHONY: build-arm64
+build-arm64: need-go ## build build/xdpl2-arm64, the daemon for an aarch64 router
+	@mkdir -p build
+	GOOS=linux GOARCH=arm64 $(GO_BUILD) -o build/xdpl2-arm64 ./cmd/xdpl2
+	@ls -l build/xdpl2-arm64
+
+.PHONY: demo
+demo: need-go ## show a Linux bridge being accelerated in a lab router (30 s, root)
+	@scripts/need-root demo
+	@$(MAKE) --no-print-directory -s build
+	@build/xdpl2-bench demo
+
+.PHONY: demo-shell
+demo-shell: need-go ## the same lab, left open with a shell in it (root)
+	@scripts/need-root demo-shell
+	@scripts/need ip:iproute2
+	@$(MAKE) --no-print-directory -s build
+	@build/xdpl2-bench demo --shell
+
+.PHONY: test
+test: need-go ## run every test, also on four aarch64 kernels under QEMU (root); VM=0 leaves these out
+	@scripts/need-root test
+	go test -count=1 -p 1 ./...
+	@if [ "$(VM)" = 0 ]; then echo "VM=0: the tests on aarch64 kernels were left out"; else $(MAKE) --no-print-directory test-vm; fi
+
+.PHONY: test-vm
+test-vm: need-go ## run the lab and data path tests on aarch64 kernels; one of them: KERNEL=5.10
+	@scripts/need qemu-system-aarch64:qemu-system-arm xz:xz-utils
+	go run ./test/vm $(if $(KERNEL),--kernel $(KERNEL))
+
+.PHONY: vm-shell
+vm-shell: need-go ## boot one kernel with daemon and lab inside: KERNEL=5.10
+	@scripts/need qemu-system-aarch64:qemu-system-arm xz:xz-utils
+	go run ./test/vm --shell --kernel $(or $(KERNEL),6.12)
+
+.PHONY: generate
+generate: need-go ## compile the BPF programs and make the Go bindings again
+	@scripts/need clang-16:clang-16 llvm-strip-16:llvm-16
+	go generate ./...
+
+.PHONY: check
+check: need-go ## formatting, vet, staticcheck, and that generated files are current
+	@scripts/need clang-16:clang-16 llvm-strip-16:llvm-16
+	scripts/check
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf build
+
+.PHONY: need-go
+need-go:
+	@scripts/need-go
