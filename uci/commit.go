@@ -34,6 +34,11 @@ func (t *Tree) Commit() error {
 // a crash leaves the old file or the new one, never a part, and at worst changes
 // that are staged and committed both.
 //
+// One case is left in which a change can get lost, because libuci's own locks
+// have a gap: a "uci commit" that waits while this commit replaces the file locks
+// the old one afterwards, and what is staged in the instant between its reading
+// and its emptying of the staged file is gone.
+//
 // A result that would not load any more (libuci lets a section take the name of
 // another) is an error, and nothing is written.
 func (t *Tree) CommitConfig(name string) error {

@@ -2,7 +2,7 @@
 
 package uci
 
-import "fmt"
+import "strconv"
 
 // isSpace is white space as libuci's reader has it: in files vertical tabs, form
 // feeds and carriage returns separate words too.
@@ -75,5 +75,11 @@ func generatedName(count int, typ string) string {
 		// ASCII do not load anyway.
 		hash = hash*33 + uint32(int8(typ[i]))
 	}
-	return fmt.Sprintf("cfg%02x%04x", count, hash&0xffff)
+	const hex = "0123456789abcdef"
+	b := append(make([]byte, 0, 16), "cfg"...)
+	if count < 16 {
+		b = append(b, '0')
+	}
+	b = strconv.AppendInt(b, int64(count), 16)
+	return string(append(b, hex[hash>>12&15], hex[hash>>8&15], hex[hash>>4&15], hex[hash&15]))
 }

@@ -153,10 +153,11 @@ func openConfig(path string, write bool) (*os.File, error) {
 // file, unlock, and only then rename. Between the last two the file is unlocked
 // and outdated, and the changes are in the temporary file alone. Who reads then
 // does not see them, and who writes then loses them.
-const (
-	// renameTimeout is how long to wait for that rename, which is a matter of
-	// microseconds.
-	renameTimeout = time.Second
+var (
+	// renameTimeout is how long to wait for that rename. As a rule it is a
+	// matter of microseconds. It takes longer if libuci had to wait for a
+	// commit of ours: then what it has locked is the file before that.
+	renameTimeout = 3 * time.Second
 	// renameStale is the age from which a temporary file is taken for one that a
 	// crash has left. Its age counts from before it is flushed to flash.
 	renameStale = time.Minute

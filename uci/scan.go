@@ -35,6 +35,9 @@ type scanner struct {
 	owned bool   // buf is in own
 	pos   int
 	segs  []segment
+	// keep is the last position behind pos that can still be asked for: the
+	// segments of a long value after it are dropped as they come.
+	keep int
 
 	text []byte // the word that was read last
 }
@@ -58,7 +61,7 @@ func (s *scanner) nextLine() bool {
 	if s.eof {
 		return false
 	}
-	s.pos = 0
+	s.pos, s.keep = 0, 0
 	s.buf = nil
 	s.segs = s.segs[:0]
 	s.fill()
@@ -77,6 +80,9 @@ func (s *scanner) cur() byte {
 // fill replaces everything from the current position on by the next line.
 func (s *scanner) fill() {
 	s.buf = s.buf[:s.pos]
+	for n := len(s.segs); n > 1 && s.segs[n-1].at > s.keep; n-- {
+		s.segs = s.segs[:n-1]
+	}
 	if !s.hasNUL {
 		line, ok := s.readPiece(len(s.data) + 1)
 		if !ok {
@@ -206,6 +212,7 @@ func (s *scanner) command() (word []byte, at int) {
 func (s *scanner) arg() (text []byte, at int, err *ParseError) {
 	s.skipSpace()
 	at = s.pos
+	s.keep = at
 	if s.cur() == ';' {
 		s.pos++
 		return nil, at, nil
@@ -274,6 +281,7 @@ func (s *scanner) backslash() bool {
 
 func (s *scanner) singleQuoted() *ParseError {
 	open := s.pos
+	s.keep = open
 	s.pos++
 	for {
 		if i := bytes.IndexByte(s.buf[s.pos:], '\''); i >= 0 {
@@ -292,6 +300,7 @@ func (s *scanner) singleQuoted() *ParseError {
 
 func (s *scanner) doubleQuoted() *ParseError {
 	open := s.pos
+	s.keep = open
 	s.pos++
 	for {
 		switch s.cur() {
