@@ -282,11 +282,23 @@ func (h *Host) Roam(ctx context.Context, p *Port) (old string, err error) {
 		return old, err
 	}
 	h.setPort(p, dev)
-	return old, nil
+	return old, h.NS.waitAddresses(ctx, dev)
+}
+
+// Announce sends a gratuitous ARP request, as a host does after it has moved:
+// the bridge learns where it is now.
+func (h *Host) Announce() error {
+	s, err := h.Sender()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Send(ARPRequest(h.MAC, h.IP4, h.IP4))
 }
 
 // SetLink sets the host's device up or down, which gives or takes the port's
-// carrier. IPv6 addresses are put back when it comes up.
+// carrier. IPv6 addresses are put back when it comes up. Lab.WaitForwarding
+// waits until it can be used.
 func (h *Host) SetLink(up bool) error {
 	dev := h.Dev()
 	handle, err := h.NS.Handle()
@@ -321,14 +333,6 @@ func (h *Host) addresses() []netip.Addr {
 		return []netip.Addr{h.IP4}
 	}
 	return []netip.Addr{h.IP4, h.IP6}
-}
-
-// addrFlags avoids duplicate address detection, which delays IPv6 by seconds.
-func addrFlags(a netip.Addr) int {
-	if a.Is6() {
-		return unix.IFA_F_NODAD
-	}
-	return 0
 }
 
 // FlushNeighbours makes the host forget all MAC addresses that it resolved.

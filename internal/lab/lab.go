@@ -44,7 +44,7 @@ type BridgeOptions struct {
 // Options say what the lab consists of.
 type Options struct {
 	Hosts  int // hosts, each behind a port of its own; 0 means 3, at most 200
-	Spares int // further bridge ports that no host is plugged into
+	Spares int // further bridge ports that no host is plugged into, at most 50
 	Bridge BridgeOptions
 
 	// Name makes the namespaces visible to `ip netns` as
@@ -87,8 +87,8 @@ func New(ctx context.Context, opts Options) (*Lab, error) {
 	if opts.Hosts == 0 {
 		opts.Hosts = 3
 	}
-	if opts.Hosts < 0 || opts.Hosts > 200 || opts.Spares < 0 {
-		return nil, fmt.Errorf("lab: %d hosts and %d spare ports: expected 1 to 200 hosts", opts.Hosts, opts.Spares)
+	if opts.Hosts < 0 || opts.Hosts > 200 || opts.Spares < 0 || opts.Spares > 50 {
+		return nil, fmt.Errorf("lab: %d hosts and %d spare ports: expected 1 to 200 hosts, up to 50 spares", opts.Hosts, opts.Spares)
 	}
 	l := &Lab{opts: opts}
 	if err := l.build(ctx); err != nil {
@@ -133,7 +133,7 @@ func (l *Lab) build(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return l.Router.waitAddresses(ctx, BridgeName)
 }
 
 func (l *Lab) newNS(label string) (*NS, error) {
@@ -209,10 +209,7 @@ func addAddresses(h *netlink.Handle, link netlink.Link, addrs ...netip.Addr) err
 		if a.Is6() {
 			bits = 64
 		}
-		addr := &netlink.Addr{
-			IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(bits, a.BitLen())},
-			Flags: addrFlags(a),
-		}
+		addr := &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(bits, a.BitLen())}}
 		if err := h.AddrAdd(link, addr); err != nil {
 			return fmt.Errorf("add address %s to %s: %w", a, link.Attrs().Name, err)
 		}

@@ -213,6 +213,9 @@ func TestRoam(t *testing.T) {
 	if err := l.WaitStation(ctx, h2.MAC, spare); err != nil {
 		t.Fatal(err)
 	}
+	if err := h2.Announce(); err != nil {
+		t.Error(err)
+	}
 	capture.Drain() // the ARP request of h2 was flooded there
 	mustPing(t, h1, h2.IP4)
 	if n := capture.Count(All(To(h2.MAC), From(h1.MAC))); n != 0 {
@@ -328,6 +331,49 @@ func TestBlockBySTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustPing(t, h2, h1.IP4)
+}
+
+func TestVLANFiltering(t *testing.T) {
+	RequireNS(t)
+	if !HasVLANFiltering() {
+		if _, err := New(testContext(t), Options{Hosts: 1, Bridge: BridgeOptions{VLANFiltering: true}}); err == nil {
+			t.Error("a bridge that cannot filter VLANs was made")
+		}
+		t.Skip("needs a kernel with bridge VLAN filtering")
+	}
+	l := ForTest(t, Options{Hosts: 3, NoTxVLAN: true, Bridge: BridgeOptions{VLANFiltering: true}})
+	ctx := testContext(t)
+	h1, h2, h3 := l.Hosts[0], l.Hosts[1], l.Hosts[2]
+	mustPing(t, h1, h3.IP4)
+	// h1 untagged and h2 tagged in VLAN 10; h3 stays in 1.
+	if err := errors.Join(
+		l.DelPortVLAN(h1.Port(), 1),
+		l.AddPortVLAN(h1.Port(), 10, true, true),
+		l.AddPortVLAN(h2.Port(), 10, false, false)); err != nil {
+		t.Fatal(err)
+	}
+	at2, err := h2.Capture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at3, err := h3.Capture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	send, err := h1.Sender()
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := UDP(Between(h1, h2))
+	if err := send.Send(frame); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at2.Expect(ctx, Equal(Tag(frame, EtherTypeVLAN, 10))); err != nil {
+		t.Error(err)
+	}
+	if at3.Count(UDPPort(DiscardPort)) != 0 {
+		t.Error("a frame left its VLAN")
+	}
 }
 
 func TestCloseTwice(t *testing.T) {

@@ -78,7 +78,8 @@ func (r *Rig) Slice(ctx context.Context, load Load, d time.Duration) (Sample, er
 	if err := ctx.Err(); err != nil {
 		return Sample{}, context.Cause(ctx)
 	}
-	before, err := r.read()
+	// What was sent before the slice must not count into it.
+	before, err := r.settle(ctx)
 	if err != nil {
 		return Sample{}, err
 	}

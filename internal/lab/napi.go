@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -89,6 +91,34 @@ func pin(pid, cpu int) error {
 		return fmt.Errorf("pin to CPU %d: %w", cpu, err)
 	}
 	return nil
+}
+
+// pinHere keeps the calling goroutine on the CPU on which it runs, until the
+// returned function is called.
+func pinHere() (release func(), err error) {
+	runtime.LockOSThread()
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		runtime.UnlockOSThread()
+		return nil, fmt.Errorf("read allowed CPUs: %w", err)
+	}
+	var cpu uint32
+	_, _, errno := unix.Syscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
+	if errno != 0 {
+		err = errno
+	} else {
+		err = pin(0, int(cpu))
+	}
+	if err != nil {
+		runtime.UnlockOSThread()
+		return nil, fmt.Errorf("stay on one CPU: %w", err)
+	}
+	return func() {
+		// A thread that stays pinned ends with its goroutine.
+		if unix.SchedSetaffinity(0, &before) == nil {
+			runtime.UnlockOSThread()
+		}
+	}, nil
 }
 
 // allowedCPUs returns the CPUs that this process may use.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/vishvananda/netlink"
@@ -70,10 +71,16 @@ func (l *Lab) addPort(number int) (*Port, error) {
 	if err := l.createPort(p); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	l.ports = append(l.ports, p)
-	l.mu.Unlock()
+	l.remember(p)
 	return p, nil
+}
+
+// remember puts a port into the list, which is in the order of numbers.
+func (l *Lab) remember(p *Port) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ports = append(l.ports, p)
+	slices.SortFunc(l.ports, func(a, b *Port) int { return a.Number - b.Number })
 }
 
 // createPort makes a port's veth with the far end on the shelf, and makes it a
@@ -191,6 +198,21 @@ func (l *Lab) SetHairpin(p *Port, on bool) error {
 	})
 }
 
+// AddPortVLAN makes a port a member of a VLAN on a bridge that filters them:
+// pvid for frames that come in untagged, untagged for frames that leave.
+func (l *Lab) AddPortVLAN(p *Port, vid uint16, pvid, untagged bool) error {
+	return l.changePort(p, func(h *netlink.Handle, link netlink.Link) error {
+		return h.BridgeVlanAdd(link, vid, pvid, untagged, false, false)
+	})
+}
+
+// DelPortVLAN takes a port out of a VLAN; each port starts in VLAN 1.
+func (l *Lab) DelPortVLAN(p *Port, vid uint16) error {
+	return l.changePort(p, func(h *netlink.Handle, link netlink.Link) error {
+		return h.BridgeVlanDel(link, vid, false, false, false, false)
+	})
+}
+
 // SetBridged makes a port a member of the bridge, or takes it out.
 func (l *Lab) SetBridged(p *Port, on bool) error {
 	return l.changePort(p, func(h *netlink.Handle, link netlink.Link) error {
@@ -231,9 +253,7 @@ func (l *Lab) RecreatePort(ctx context.Context, p *Port) error {
 	if err := l.createPort(p); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	l.ports = append(l.ports, p)
-	l.mu.Unlock()
+	l.remember(p)
 	if holder == nil {
 		return nil
 	}
@@ -272,9 +292,10 @@ func (l *Lab) hostAt(p *Port) *Host {
 	return nil
 }
 
-// WaitForwarding waits until a bridge port has carrier and forwards.
+// WaitForwarding waits until a bridge port has carrier and forwards, and a
+// host there can use its addresses.
 func (l *Lab) WaitForwarding(ctx context.Context, p *Port) error {
-	return l.Router.WaitUntil(ctx, "port "+p.Name+" forwarding", func() (bool, error) {
+	err := l.Router.WaitUntil(ctx, "port "+p.Name+" forwarding", func() (bool, error) {
 		link, err := l.Router.Link(p.Name)
 		if err != nil {
 			return false, err
@@ -288,6 +309,13 @@ func (l *Lab) WaitForwarding(ctx context.Context, p *Port) error {
 		}
 		return s == PortForwarding, err
 	})
+	if err != nil {
+		return err
+	}
+	if h := l.hostAt(p); h != nil {
+		return h.NS.waitAddresses(ctx, h.Dev())
+	}
+	return nil
 }
 
 func isNotExist(err error) bool { return errors.Is(err, os.ErrNotExist) }

@@ -13,7 +13,8 @@ import (
 )
 
 // Sender puts raw frames on a device's wire. The sk_buffs that it makes have
-// little headroom, as those of a NIC driver without XDP.
+// little headroom, as those of a NIC driver without XDP. Frames sent from
+// different CPUs may overtake each other.
 type Sender struct {
 	ns   *NS
 	name string

@@ -199,7 +199,14 @@ func (s *Stream) sendFrame(n int) error {
 	return s.send.Send(f)
 }
 
+// sendAll sends on one CPU: a veth hands each frame to the CPU that sends it,
+// and frames from two of them overtake each other, bridge or not.
 func (s *Stream) sendAll(ctx context.Context) error {
+	release, err := pinHere()
+	if err != nil {
+		return err
+	}
+	defer release()
 	start := time.Now()
 	for n := 0; s.o.Frames == 0 || n < s.o.Frames; n++ {
 		if s.o.Rate > 0 {
