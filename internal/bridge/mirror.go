@@ -207,6 +207,9 @@ func same(a, b Link) bool {
 func (m *Mirror) dump() (Update, error) {
 	update := Update{Resync: true}
 	for try := 0; ; try++ {
+		if err := m.discard(); err != nil {
+			return update, fmt.Errorf("read rtnetlink changes: %w", err)
+		}
 		err := m.dumpLinks()
 		if err == nil {
 			update.FDB, err = dumpFDB()
@@ -221,6 +224,22 @@ func (m *Mirror) dump() (Update, error) {
 		m.resyncs++
 		update.Links = maps.Clone(m.links)
 		return update, nil
+	}
+}
+
+// discard empties the subscription's queue. After an overrun the kernel drops
+// every change, and does not say so again, until the queue has been empty
+// (NETLINK_S_CONGESTED in net/netlink/af_netlink.c): with a queue that is not,
+// changes that come after the dump could be lost in silence.
+func (m *Mirror) discard() error {
+	for {
+		_, _, err := unix.Recvfrom(m.sock.GetFd(), m.buf, unix.MSG_DONTWAIT)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return nil
+		case err != nil && !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.EINTR):
+			return err
+		}
 	}
 }
 
