@@ -72,6 +72,8 @@ const (
 	DatapathPortFlagPORT_FILTERED    DatapathPortFlag = 16
 	DatapathPortFlagPORT_VLAN        DatapathPortFlag = 32
 	DatapathPortFlagPORT_PASS_TAGGED DatapathPortFlag = 64
+	DatapathPortFlagPORT_HIDES_TAGS  DatapathPortFlag = 128
+	DatapathPortFlagPORT_LOSES_TAGS  DatapathPortFlag = 256
 )
 
 type DatapathState struct {

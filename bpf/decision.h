@@ -16,6 +16,7 @@ struct frame {
 	__u32 len;     /* bytes, all of them, also those behind data_end */
 	__u32 packets; /* what it counts as */
 	__u32 tagged;  /* a VLAN tag is kept outside the data */
+	__u32 blind;   /* constant: tagged cannot be known (XDP) */
 	__u32 any_len; /* segmented on its way out: no length limit */
 };
 
@@ -84,6 +85,13 @@ static __always_inline __u32 port_verdict(__u32 flags)
 	return PASS_BLOCKED;
 }
 
+static __always_inline int may_be_tagged(const struct frame *frame, const struct ethhdr *eth,
+					 __u32 own_flags)
+{
+	return frame->tagged || is_vlan_type(eth->h_proto) ||
+	       (frame->blind && (own_flags & PORT_HIDES_TAGS));
+}
+
 #define PORT_STOPS                                                                                 \
 	(PORT_ENABLED | PORT_FORWARDING | PORT_FILTERED | PORT_VLAN)
 #define PORT_GOES (PORT_ENABLED | PORT_FORWARDING)
@@ -106,6 +114,8 @@ static __always_inline __u32 leave_by(struct decision *out, const struct frame *
 		return PASS_BLOCKED;
 	if (unlikely(own_flags & flags & PORT_ISOLATED))
 		return PASS_ISOLATED;
+	if (unlikely(frame->blind && (own_flags & PORT_HIDES_TAGS) && (flags & PORT_LOSES_TAGS)))
+		return PASS_VLAN;
 	if (unlikely(frame->len > to->max_len && !frame->any_len))
 		return PASS_MTU;
 	out->ifindex = to->ifindex;
@@ -129,8 +139,7 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 		return is_link_local(eth->h_dest) ? PASS_CONTROL : PASS_GROUP;
 	if (unlikely(is_control_type(eth->h_proto)))
 		return PASS_CONTROL;
-	if (unlikely((own_flags & PORT_PASS_TAGGED) &&
-		     (frame->tagged || is_vlan_type(eth->h_proto))))
+	if (unlikely((own_flags & PORT_PASS_TAGGED) && may_be_tagged(frame, eth, own_flags)))
 		return PASS_VLAN;
 
 	__builtin_memcpy(key.mac, eth->h_dest, ETH_ALEN);
@@ -156,8 +165,7 @@ static __always_inline __u32 decide_port(struct decision *out, const struct fram
 		return PASS_MALFORMED;
 	if (unlikely(is_link_local(eth->h_dest) || is_control_type(eth->h_proto)))
 		return PASS_CONTROL;
-	if (unlikely((own_flags & PORT_PASS_TAGGED) &&
-		     (frame->tagged || is_vlan_type(eth->h_proto))))
+	if (unlikely((own_flags & PORT_PASS_TAGGED) && may_be_tagged(frame, eth, own_flags)))
 		return PASS_VLAN;
 	if (is_group(eth->h_dest)) {
 		if (config.flags & CONFIG_PASS_GROUP)

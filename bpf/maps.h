@@ -60,6 +60,8 @@ enum port_flag {
 	PORT_FILTERED = 1 << 4,	 /* a filter wants to see every frame */
 	PORT_VLAN = 1 << 5,	 /* VLANs here are the bridge's business: pass all */
 	PORT_PASS_TAGGED = 1 << 6, /* VLAN devices sit on the port: pass tagged frames */
+	PORT_HIDES_TAGS = 1 << 7,  /* a tag may be outside the data, where XDP cannot see it */
+	PORT_LOSES_TAGS = 1 << 8,  /* such a tag would be lost when XDP sends the frame here */
 };
 
 enum station_flag {

@@ -18,6 +18,7 @@ int xdpl2_xdp(struct xdp_md *ctx)
 		.data_end = (void *)(long)ctx->data_end,
 		.len = ctx->data_end - ctx->data,
 		.packets = 1,
+		.blind = 1,
 	};
 	struct decision made = decide(&frame);
 	long action = XDP_PASS;

@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
 	"github.com/xdpl2/xdpl2/internal/config"
+	"github.com/xdpl2/xdpl2/internal/control"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 )
 
@@ -60,7 +62,7 @@ func onOff(on bool) string {
 func cleanupCommand() *command {
 	return &command{
 		name:  "cleanup",
-		short: "Remove what a daemon left that was killed (tc filters, on kernels before 6.6)",
+		short: "Undo what a daemon left that was killed (tc filters before Linux 6.6, device features)",
 		long:  "The daemon does the same when it starts. It must not be running.",
 		run: func(_ context.Context, e *env, _ []string) error {
 			unlock, err := lockRunDir(e.runDir)
@@ -72,7 +74,12 @@ func cleanupCommand() *command {
 			for _, d := range devices {
 				fmt.Fprintf(e.stdout, "removed a filter from %s\n", d)
 			}
-			if err == nil && len(devices) == 0 {
+			restored, rerr := control.Cleanup(e.runDir)
+			for _, d := range restored {
+				fmt.Fprintf(e.stdout, "restored the features of %s\n", d)
+			}
+			err = errors.Join(err, rerr)
+			if err == nil && len(devices)+len(restored) == 0 {
 				fmt.Fprintln(e.stdout, "nothing was left")
 			}
 			return err

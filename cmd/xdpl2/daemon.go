@@ -56,7 +56,7 @@ func daemon(ctx context.Context, e *env, noTCX bool) error {
 	}
 	defer unlock()
 	c, err := control.New(cfg, problems, control.Options{
-		Version: version, ConfigDir: e.configDir, SaveDir: e.saveDir, NoTCX: noTCX, Log: log, Level: level,
+		Version: version, ConfigDir: e.configDir, SaveDir: e.saveDir, RunDir: e.runDir, NoTCX: noTCX, Log: log, Level: level,
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/vishvananda/netlink/nl"
@@ -32,6 +33,9 @@ const maxBatch = 4096
 type Update struct {
 	// Links holds all devices by ifindex if any of them changed, else nil.
 	Links map[int]Link
+	// Touched lists devices of which the kernel told something without any
+	// change that is known here, as it does when their features change.
+	Touched []int
 	// FDB holds the changed entries; after a Resync all there are.
 	FDB []Change
 	// Resync says that what was known of the FDB before is void: at the
@@ -103,7 +107,7 @@ func (m *Mirror) next() (Update, error) {
 			return Update{}, fmt.Errorf("read rtnetlink changes: %w", err)
 		}
 		update, err := m.digest(append(msgs, more...))
-		if err != nil || update.Links != nil || len(update.FDB) > 0 {
+		if err != nil || update.Links != nil || len(update.Touched) > 0 || len(update.FDB) > 0 {
 			return update, err
 		}
 	}
@@ -139,11 +143,14 @@ func (m *Mirror) digest(msgs []syscall.NetlinkMessage) (Update, error) {
 	for _, msg := range msgs {
 		switch msg.Header.Type {
 		case unix.RTM_NEWLINK, unix.RTM_DELLINK:
-			changed, err := m.digestLink(msg)
+			index, changed, err := m.digestLink(msg)
 			if err != nil {
 				return update, err
 			}
 			linksChanged = linksChanged || changed
+			if !changed && index != 0 && !slices.Contains(update.Touched, index) {
+				update.Touched = append(update.Touched, index)
+			}
 		case unix.RTM_NEWNEIGH, unix.RTM_DELNEIGH:
 			key, entry, ok, err := parseNeigh(msg.Data)
 			if err != nil {
@@ -167,15 +174,17 @@ func (m *Mirror) digest(msgs []syscall.NetlinkMessage) (Update, error) {
 	return update, nil
 }
 
-func (m *Mirror) digestLink(msg syscall.NetlinkMessage) (changed bool, err error) {
+// digestLink returns which device a message is about (0: none that matters)
+// and whether it tells anything new.
+func (m *Mirror) digestLink(msg syscall.NetlinkMessage) (index int, changed bool, err error) {
 	l, bridgeOnly, err := parseLink(msg.Data)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	old, known := m.links[l.Index]
 	switch {
 	case bridgeOnly && !known:
-		return false, nil
+		return 0, false, nil
 	case bridgeOnly && msg.Header.Type == unix.RTM_DELLINK:
 		// The device left its bridge; it is not gone.
 		l = old
@@ -187,10 +196,10 @@ func (m *Mirror) digestLink(msg syscall.NetlinkMessage) (changed bool, err error
 		l.Port, l.Master = port, master
 	case msg.Header.Type == unix.RTM_DELLINK:
 		delete(m.links, l.Index)
-		return known, nil
+		return 0, known, nil
 	}
 	m.links[l.Index] = l
-	return !known || !same(old, l), nil
+	return l.Index, !known || !same(old, l), nil
 }
 
 func same(a, b Link) bool {

@@ -24,9 +24,11 @@ import (
 type Options struct {
 	Version            string
 	ConfigDir, SaveDir string
-	NoTCX              bool // use clsact filters even where the kernel has tcx
-	Log                *slog.Logger
-	Level              *slog.LevelVar // set from option log_level; may be nil
+	// RunDir keeps what has to be restored after a crash; empty: nowhere.
+	RunDir string
+	NoTCX  bool // use clsact filters even where the kernel has tcx
+	Log    *slog.Logger
+	Level  *slog.LevelVar // set from option log_level; may be nil
 }
 
 // Controller runs the fast path. One goroutine (Run's) owns all of its state;
@@ -50,6 +52,7 @@ type Controller struct {
 	stations map[datapath.StationKey]*station
 	overflow map[datapath.StationKey]struct{} // did not fit
 	ageing   ageing
+	journal  *journal
 }
 
 // New loads the data path for a configuration. Nothing on the system changes
@@ -80,10 +83,8 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 	defer close(c.ended)
 	defer func() { err = errors.Join(err, c.detachAll(), c.dp.Close()) }()
 
-	if devices, err := datapath.Cleanup(); err != nil {
-		c.log.Warn("cannot clean up after an earlier daemon", "error", err)
-	} else if len(devices) > 0 {
-		c.log.Info("removed filters that an earlier daemon left", "devices", devices)
+	if err := c.cleanUp(); err != nil {
+		return err
 	}
 	mirror, err := bridge.Open()
 	if err != nil {
@@ -135,6 +136,26 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 	}
 }
 
+// cleanUp undoes what an earlier daemon left that was killed.
+func (c *Controller) cleanUp() error {
+	devices, err := datapath.Cleanup()
+	if err != nil {
+		c.log.Warn("cannot clean up after an earlier daemon", "error", err)
+	}
+	if len(devices) > 0 {
+		c.log.Info("removed filters that an earlier daemon left", "devices", devices)
+	}
+	devices, err = Cleanup(c.opts.RunDir)
+	if err != nil {
+		c.log.Warn("cannot restore what an earlier daemon changed", "error", err)
+	}
+	if len(devices) > 0 {
+		c.log.Info("restored what an earlier daemon changed", "devices", devices)
+	}
+	c.journal, err = openJournal(c.opts.RunDir)
+	return err
+}
+
 // follow applies what the mirror saw.
 func (c *Controller) follow(u bridge.Update) {
 	if u.Resync {
@@ -152,7 +173,7 @@ func (c *Controller) follow(u bridge.Update) {
 		c.links = u.Links
 	}
 	switch {
-	case u.Resync || u.Links != nil:
+	case u.Resync || u.Links != nil || c.featuresChanged(u.Touched):
 		c.reconcile()
 		if !u.Resync {
 			c.followStations(u.FDB)

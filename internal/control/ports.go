@@ -150,6 +150,12 @@ func (c *Controller) reconcilePort(p *port) {
 		return
 	}
 	live := livePort(c.links, l)
+	tags, err := tagFlags(l)
+	if err != nil {
+		c.fail(p, err)
+		return
+	}
+	live.Flags |= tags
 	if p.set && p.live == live {
 		return
 	}
@@ -228,11 +234,16 @@ func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath
 	if p.attachment != nil && p.attachment.Engine() == engine {
 		return p.attachment.Update(program)
 	}
+	if engine != datapath.EngineTC {
+		if err := c.prepareXDP(p); err != nil {
+			return err
+		}
+	}
 	a, err := c.dp.Attach(engine, p.ifindex, program)
 	if err != nil {
-		return err
+		return errors.Join(err, c.journal.restore(p.device))
 	}
-	c.detach(p)
+	c.release(p, engine != datapath.EngineTC)
 	p.attachment = a
 	c.log.Info("accelerating", "device", p.device, "engine", engine, "hook", a.Hook())
 	return nil
@@ -273,7 +284,52 @@ func (c *Controller) programOf(p *port) (datapath.Program, error) {
 	return program, nil
 }
 
-func (c *Controller) detach(p *port) {
+// prepareXDP has the device leave VLAN tags in the frames before a program that
+// sees only those is attached.
+func (c *Controller) prepareXDP(p *port) error {
+	l := c.links[p.ifindex]
+	if err := c.keepTagsIn(l); err != nil {
+		return err
+	}
+	tags, err := tagFlags(l)
+	if err != nil {
+		return err
+	}
+	const both = datapath.PortHidesTags | datapath.PortLosesTags
+	live := p.live
+	live.Flags = live.Flags&^both | tags
+	if live == p.live {
+		return nil
+	}
+	if err := c.dp.SetPort(p.slot, live); err != nil {
+		return err
+	}
+	p.live = live
+	return nil
+}
+
+// featuresChanged reports whether a device whose driver had something to tell
+// now treats VLAN tags in another way.
+func (c *Controller) featuresChanged(touched []int) bool {
+	const both = datapath.PortHidesTags | datapath.PortLosesTags
+	for _, ifindex := range touched {
+		for _, p := range c.ports {
+			if !p.set || p.ifindex != ifindex {
+				continue
+			}
+			if tags, err := tagFlags(c.links[ifindex]); err == nil && tags != p.live.Flags&both {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *Controller) detach(p *port) { c.release(p, false) }
+
+// release takes the port's program away and undoes what it needed, unless the
+// next program needs it too.
+func (c *Controller) release(p *port, keepPrepared bool) {
 	if p.attachment == nil {
 		return
 	}
@@ -281,6 +337,12 @@ func (c *Controller) detach(p *port) {
 		c.log.Error("program not detached", "device", p.device, "error", err)
 	}
 	p.attachment = nil
+	if keepPrepared {
+		return
+	}
+	if err := c.journal.restore(p.device); err != nil {
+		c.log.Error("device not restored", "device", p.device, "error", err)
+	}
 }
 
 // detachAll leaves the devices as they were found.
@@ -291,6 +353,9 @@ func (c *Controller) detachAll() error {
 			err = errors.Join(err, p.attachment.Detach())
 			p.attachment = nil
 		}
+	}
+	if c.journal != nil {
+		err = errors.Join(err, c.journal.restore(""))
 	}
 	return err
 }

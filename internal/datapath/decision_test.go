@@ -149,8 +149,9 @@ type decisionCase struct {
 	want    Verdict
 	slot    uint32                      // where a redirected frame goes
 	after   func(testing.TB, *Datapath) // what must hold then
-	tcOnly  bool                        // cannot happen at the XDP hook
-	context *skbContext
+	// A case that can happen at one of the hooks only.
+	xdpOnly, tcOnly bool
+	context         *skbContext
 }
 
 // skbContext is the part of struct __sk_buff that BPF_PROG_TEST_RUN accepts
@@ -249,6 +250,20 @@ func decisionCases() []decisionCase {
 		{name: "isolated to open", program: macMode, change: setPort(in, usual|PortIsolated, mtu1500), frame: frame(b, a, ip4, 64), want: Redirected, slot: out1},
 		{name: "open to isolated", program: macMode, change: setPort(out1, usual|PortIsolated, mtu1500), frame: frame(b, a, ip4, 64), want: Redirected, slot: out1},
 
+		// A tag that the NIC took out is visible to tc alone.
+		{name: "tag may be hidden and lost", program: macMode, change: all(setPort(in, usual|PortHidesTags, mtu1500), setPort(out1, usual|PortLosesTags, mtu1500)),
+			frame: frame(b, a, ip4, 64), want: PassVLAN, xdpOnly: true},
+		{name: "tag may be outside, tc keeps it", program: macMode, change: all(setPort(in, usual|PortHidesTags, mtu1500), setPort(out1, usual|PortLosesTags, mtu1500)),
+			frame: frame(b, a, ip4, 64), want: Redirected, slot: out1, tcOnly: true},
+		{name: "tag may be hidden and is kept", program: macMode, change: setPort(in, usual|PortHidesTags, mtu1500), frame: frame(b, a, ip4, 64), want: Redirected, slot: out1},
+		{name: "tag cannot be hidden", program: macMode, change: setPort(out1, usual|PortLosesTags, mtu1500), frame: frame(b, a, ip4, 64), want: Redirected, slot: out1},
+		{name: "tag may be hidden, VLAN device on the port", program: macMode, change: setPort(in, usual|PortHidesTags|PortPassTagged, mtu1500),
+			frame: frame(b, a, ip4, 64), want: PassVLAN, xdpOnly: true},
+		{name: "no tag, VLAN device on the port", program: macMode, change: setPort(in, usual|PortHidesTags|PortPassTagged, mtu1500),
+			frame: frame(b, a, ip4, 64), want: Redirected, slot: out1, tcOnly: true},
+		{name: "wire: tag may be hidden and lost", program: wire, change: all(setPort(in, usual|PortHidesTags, mtu1500), setPort(out1, usual|PortLosesTags, mtu1500)),
+			frame: frame(b, a, ip4, 64), want: PassVLAN, xdpOnly: true},
+
 		// Length: the bridge forwards up to MTU + 14 + 4.
 		{name: "full frame", program: macMode, frame: frame(b, a, ip4, 1514), want: Redirected, slot: out1},
 		{name: "as long as the bridge allows", program: macMode, frame: frame(b, a, ip4, mtu1500), want: Redirected, slot: out1},
@@ -307,7 +322,7 @@ func TestDecision(t *testing.T) {
 			d := world(t)
 			programs := map[Program]*ebpf.Program{}
 			for _, c := range decisionCases() {
-				if engine == EngineGeneric && c.tcOnly {
+				if engine == EngineGeneric && c.tcOnly || engine == EngineTC && c.xdpOnly {
 					continue
 				}
 				prog := programs[c.program]

@@ -24,6 +24,8 @@ const (
 	PortFiltered   = PortFlags(bpf.DatapathPortFlagPORT_FILTERED)
 	PortVLAN       = PortFlags(bpf.DatapathPortFlagPORT_VLAN)
 	PortPassTagged = PortFlags(bpf.DatapathPortFlagPORT_PASS_TAGGED)
+	PortHidesTags  = PortFlags(bpf.DatapathPortFlagPORT_HIDES_TAGS)
+	PortLosesTags  = PortFlags(bpf.DatapathPortFlagPORT_LOSES_TAGS)
 )
 
 // Port is the live state of a slot.
