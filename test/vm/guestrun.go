@@ -216,8 +216,8 @@ func (g *guestRun) end() {
 		}
 	}
 	count := g.pkg.count()
-	if g.pkg.Exit != guest.Exited && count.failed == 0 {
-		g.result.problem("%s: %s without a failed test", g.pkg.Name, g.pkg.exit())
+	if g.pkg.Exit != "" && g.pkg.Exit != guest.Exited && count.failed == 0 {
+		g.result.problem("%s: %s without a failed test", g.pkg.Name, g.pkg.Exit)
 	}
 	g.out.progress("%s: %s: %s in %.1f s", g.result.Kernel, g.pkg.Name, count, g.pkg.Seconds)
 	g.pkg, g.parser = nil, nil

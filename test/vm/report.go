@@ -66,14 +66,6 @@ func (k *kernelResult) verdict() string {
 	return "green"
 }
 
-// exit tells how the binary ended.
-func (p *packageResult) exit() string {
-	if p.Exit == "" {
-		return "no end"
-	}
-	return p.Exit
-}
-
 // counts are numbers of tests. A test with subtests is not counted itself,
 // unless it failed and none of them did.
 type counts struct{ passed, failed, skipped, missing int }
