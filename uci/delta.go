@@ -131,6 +131,9 @@ func (r *stagedReader) change(text string, at int) (change, *ParseError) {
 	return c, nil
 }
 
+// maxIgnored is how many of the lines that were skipped are kept to report.
+const maxIgnored = 100
+
 // applyStaged applies the lines of a staged file. It returns how many had no
 // error, which is what libuci goes by when it decides whether to commit.
 func (p *Package) applyStaged(file string, data []byte) (applied int) {
@@ -158,11 +161,10 @@ func (p *Package) applyLine(file string, l stagedLine) bool {
 			}
 		}
 	}
-	if err != nil {
+	if err != nil && len(p.Ignored) < maxIgnored {
 		p.Ignored = append(p.Ignored, err)
-		return false
 	}
-	return true
+	return err == nil
 }
 
 var errType = errors.New("not the type of a section")

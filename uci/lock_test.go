@@ -275,14 +275,14 @@ func TestConcurrentWithUCI(t *testing.T) {
 // TestCrash kills a process that commits all the time. What is left is a whole
 // file, and everything that was committed before is in it.
 func TestCrash(t *testing.T) {
-	bulk := benchConfig(2000)
+	bulk := benchConfig(800)
 	tree := newTree(t, "config xdpl2 'main'\n\toption value '0'\n\n"+bulk, "")
 	path := filepath.Join(tree.configDir, "xdpl2")
 	whole, err := Parse("xdpl2", path, []byte(read(t, path)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for round := 1; round <= 15; round++ {
+	for round := 1; round <= 8; round++ {
 		cmd, _, out := start(t, filepath.Dir(tree.configDir), "crash", "", round*1000)
 		last, lines := 0, bufio.NewScanner(out)
 		for range round%3 + 1 {
@@ -306,7 +306,7 @@ func TestCrash(t *testing.T) {
 		if value != last && value != last+1 {
 			t.Errorf("the file has %d, and %d was committed", value, last)
 		}
-		if len(p.Sections) != len(whole.Sections) || p.Sections[2000].Name != whole.Sections[2000].Name {
+		if len(p.Sections) != len(whole.Sections) || p.Sections[800].Name != whole.Sections[800].Name {
 			t.Errorf("%d sections of %d", len(p.Sections), len(whole.Sections))
 		}
 		if err := tree.LoadConfig("xdpl2", true); err != nil {

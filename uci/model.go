@@ -13,7 +13,8 @@ type Package struct {
 	// Sections holds the sections in their order.
 	Sections []*Section
 	// Ignored lists the staged lines that had no effect, because they are
-	// malformed or what they are about is not there.
+	// malformed or what they are about is not there: the first hundred, if
+	// there are more.
 	Ignored []*ParseError
 
 	secs list[*Section]

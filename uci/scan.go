@@ -272,7 +272,7 @@ func (s *scanner) take() {
 func (s *scanner) backslash() bool {
 	s.pos++
 	rest := s.buf[s.pos:]
-	if len(rest) == 0 || rest[0] == '\n' || string(rest) == "\r\n" {
+	if len(rest) == 0 || rest[0] == '\n' || len(rest) == 2 && string(rest) == "\r\n" {
 		s.fill()
 		return false
 	}
