@@ -101,6 +101,9 @@ func (g *guestRun) boot(ctx context.Context, m machine) error {
 		g.take(f)
 	}
 	err = cmd.Wait()
+	if state := cmd.ProcessState; state != nil {
+		g.result.CPUSeconds = (state.UserTime() + state.SystemTime()).Seconds()
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

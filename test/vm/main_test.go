@@ -24,11 +24,11 @@ func TestParseFlags(t *testing.T) {
 		want config
 		err  string
 	}{
-		{"", config{timeout: 5 * time.Minute}, ""},
+		{"", config{timeout: 8 * time.Minute}, ""},
 		{"--kernel 5.10 --run ^TestA$ --timeout 10s --verbose", config{kernels: []string{"5.10"}, filter: "^TestA$", timeout: 10 * time.Second, verbose: true}, ""},
-		{"--kernel 5.10,6.1 --packages ./bpf/...,./internal/lab", config{kernels: []string{"5.10", "6.1"}, packages: []string{"./bpf/...", "./internal/lab"}, timeout: 5 * time.Minute}, ""},
-		{"--shell --kernel 7.2", config{kernels: []string{"7.2"}, shell: true, timeout: 5 * time.Minute}, ""},
-		{"--no-shared --no-download --json", config{noShared: true, noDownload: true, json: true, timeout: 5 * time.Minute}, ""},
+		{"--kernel 5.10,6.1 --packages ./bpf/...,./internal/lab", config{kernels: []string{"5.10", "6.1"}, packages: []string{"./bpf/...", "./internal/lab"}, timeout: 8 * time.Minute}, ""},
+		{"--shell --kernel 7.2", config{kernels: []string{"7.2"}, shell: true, timeout: 8 * time.Minute}, ""},
+		{"--no-shared --no-download --json", config{noShared: true, noDownload: true, json: true, timeout: 8 * time.Minute}, ""},
 		{"--shell", config{}, "--kernel"},
 		{"--shell --kernel 5.10,6.1", config{}, "one kernel"},
 		{"--run (", config{}, "--run"},
@@ -153,7 +153,7 @@ func TestPlan(t *testing.T) {
 	if !slices.Equal(p.Packages, want) {
 		t.Errorf("packages are %+v", p.Packages)
 	}
-	for _, arg := range []string{"-test.run=^TestA$", "-test.timeout=30s"} {
+	for _, arg := range []string{"-test.run=^TestA$", "-test.timeout=54s"} {
 		if !slices.Contains(p.Args, arg) {
 			t.Errorf("arguments %q lack %s", p.Args, arg)
 		}

@@ -153,7 +153,7 @@ func (r *runner) plan(kernel string, packages []*testPackage) *guest.Plan {
 			"-test.paniconexit0",
 			// A test that hangs is cut by the testing package, which tells where
 			// it hangs, before the guest is.
-			"-test.timeout=" + (r.timeout / 2).String(),
+			"-test.timeout=" + (r.timeout * 9 / 10).String(),
 		},
 	}
 	if r.filter != "" {

@@ -20,6 +20,7 @@ type kernelResult struct {
 	Unavailable string           `json:"unavailable,omitempty"` // why there is no such kernel
 	BootSeconds float64          `json:"boot_seconds,omitempty"`
 	Seconds     float64          `json:"seconds,omitempty"`
+	CPUSeconds  float64          `json:"cpu_seconds,omitempty"` // processor time of QEMU
 	Packages    []*packageResult `json:"packages,omitempty"`
 	Problems    []string         `json:"problems,omitempty"` // what makes it red besides failed tests
 	Notes       []string         `json:"notes,omitempty"`
@@ -152,9 +153,7 @@ func (r *report) problems() []string {
 		}
 	}
 	if r.checksUnrun() {
-		for _, t := range r.unrun() {
-			all = append(all, t.String())
-		}
+		all = append(all, r.unrun()...)
 	}
 	if c := r.total(); c.passed+c.failed == 0 {
 		all = append(all, "no test was run")
@@ -188,54 +187,62 @@ func (r *report) checksUnrun() bool {
 	return r.complete && len(r.missingKernels()) == 0
 }
 
-// An unrunTest is a test that no kernel ran.
-type unrunTest struct {
-	pkg, name string
-	reasons   []string // of its skips, each once
-}
-
-func (t unrunTest) String() string {
-	if len(t.reasons) == 0 {
-		return fmt.Sprintf("%s %s: ran on no kernel", t.pkg, t.name)
-	}
-	return fmt.Sprintf("%s %s: skipped on every kernel: %s", t.pkg, t.name, strings.Join(t.reasons, "; "))
-}
-
 // unrun finds the tests and subtests that were skipped or missing wherever
 // they could have run, except for those that are declared not to be for guests.
-func (r *report) unrun() []unrunTest {
-	var found []unrunTest
+// A binary that ends early may miss many: these share a line.
+func (r *report) unrun() []string {
+	var found []string
 	for _, p := range r.packages {
-		var order []string
-		reasons := map[string][]string{}
-		ran := map[string]bool{}
-		for _, k := range r.kernels {
-			result := k.pkg(p.name)
-			if result == nil {
-				continue
-			}
-			for _, t := range result.Tests {
-				if _, known := reasons[t.Name]; !known {
-					order = append(order, t.Name)
-					reasons[t.Name] = nil
-				}
-				switch {
-				case t.Status == testlog.Skipped:
-					if !slices.Contains(reasons[t.Name], t.Reason) {
-						reasons[t.Name] = append(reasons[t.Name], t.Reason)
-					}
-				case t.Status != testlog.Missing:
-					ran[t.Name] = true
-				}
+		var missing []string
+		for _, t := range r.acrossKernels(p.name) {
+			switch {
+			case t.ran || declared(t.reasons):
+			case len(t.reasons) == 0:
+				missing = append(missing, t.name)
+			default:
+				found = append(found, fmt.Sprintf("%s %s: skipped on every kernel: %s", p.name, t.name, strings.Join(t.reasons, "; ")))
 			}
 		}
-		for _, name := range order {
-			if !ran[name] && !declared(reasons[name]) {
-				found = append(found, unrunTest{p.name, name, reasons[name]})
-			}
+		if len(missing) > 0 {
+			found = append(found, fmt.Sprintf("%s: ran on no kernel: %s", p.name, strings.Join(missing, " ")))
 		}
 	}
 	return found
+}
+
+// testAcross is what all kernels did with one test.
+type testAcross struct {
+	name    string
+	ran     bool
+	reasons []string // of its skips, each once
+}
+
+// acrossKernels brings together what the kernels did with a package's tests.
+func (r *report) acrossKernels(pkg string) []*testAcross {
+	var tests []*testAcross
+	byName := map[string]*testAcross{}
+	for _, k := range r.kernels {
+		result := k.pkg(pkg)
+		if result == nil {
+			continue
+		}
+		for _, t := range result.Tests {
+			a := byName[t.Name]
+			if a == nil {
+				a = &testAcross{name: t.Name}
+				byName[t.Name] = a
+				tests = append(tests, a)
+			}
+			switch t.Status {
+			case testlog.Missing:
+			case testlog.Skipped:
+				a.reasons = addOnce(a.reasons, t.Reason)
+			default:
+				a.ran = true
+			}
+		}
+	}
+	return tests
 }
 
 // declared tells whether every reason says that a test is not for guests.

@@ -81,7 +81,9 @@ func TestUnrun(t *testing.T) {
 		{"for different reasons", complete(onKernel("5.10", "TestA passed", skips), onKernel("6.12", "TestA passed", "TestTCX skipped no root")),
 			[]string{"internal/lab TestTCX: skipped on every kernel: needs tcx; no root"}},
 		{"missing on every kernel", complete(onKernel("5.10", "TestA passed", "TestB missing"), onKernel("6.12", "TestA passed", "TestB missing")),
-			[]string{"internal/lab TestB: ran on no kernel"}},
+			[]string{"internal/lab: ran on no kernel: TestB"}},
+		{"several missing on every kernel", complete(onKernel("5.10", "TestA unfinished", "TestB missing", "TestC missing")),
+			[]string{"internal/lab: ran on no kernel: TestB TestC"}},
 		{"skipped here, missing there", complete(onKernel("5.10", "TestA passed", skips), onKernel("6.12", "TestA passed", "TestTCX missing")),
 			[]string{"internal/lab TestTCX: skipped on every kernel: needs tcx"}},
 		{"subtest", complete(onKernel("5.10", "TestA passed", "TestA/x passed", "TestA/y skipped z"), onKernel("6.12", "TestA skipped z")),
@@ -138,7 +140,8 @@ func TestGreen(t *testing.T) {
 
 func TestReportPrint(t *testing.T) {
 	old := onKernel("5.10", "TestA passed", "TestTCX skipped needs tcx", "TestRig skipped not for guests: a rig")
-	old.BootSeconds, old.Seconds = 4.4, 21
+	old.BootSeconds, old.Seconds, old.CPUSeconds = 4.4, 21, 20.4
+	old.Packages[0].Tests[0].Seconds = 12.34
 	young := onKernel("6.12", "TestA failed", "TestTCX passed", "TestRig skipped not for guests: a rig")
 	young.Setting = "no BTF"
 	young.Packages[0].Exit = ""
@@ -161,6 +164,9 @@ Skipped tests:
   5.10, 6.12: not for guests: a rig
     internal/lab TestRig
 
+Slowest tests:
+   12.3 s on 5.10: internal/lab TestA
+
 Left behind by tests:
   6.12: internal/lab: left running: sleep
 
@@ -179,6 +185,7 @@ bpf            NOT RUN           NOT RUN
 cmd/xdpl2      NOT BUILT         NOT BUILT
 problems       none              1
 boot / whole   4 s / 21 s        0 s / 0 s
+CPU time       20 s              0 s
 
 Tests that no kernel ran are not looked for: a kernel is missing.
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ func (r *report) print(out *printer) {
 	}{
 		{"Failed tests", r.failures()},
 		{"Skipped tests", r.skips()},
+		{"Slowest tests", r.slowest()},
 		{"Left behind by tests", r.notes()},
 		{"Kernels that are not to be had", r.unavailable()},
 		{"Problems", r.problems()},
@@ -51,7 +53,7 @@ func (r *report) print(out *printer) {
 func (r *report) table() [][]string {
 	kernels := r.booted()
 	head, settings := []string{"package"}, []string{""}
-	log, times := []string{"problems"}, []string{"boot / whole"}
+	log, times, cpu := []string{"problems"}, []string{"boot / whole"}, []string{"CPU time"}
 	for _, k := range kernels {
 		head = append(head, k.Kernel)
 		settings = append(settings, k.Setting)
@@ -61,6 +63,7 @@ func (r *report) table() [][]string {
 		}
 		log = append(log, text)
 		times = append(times, fmt.Sprintf("%.0f s / %.0f s", k.BootSeconds, k.Seconds))
+		cpu = append(cpu, fmt.Sprintf("%.0f s", k.CPUSeconds))
 	}
 	rows := [][]string{head}
 	if strings.Join(settings, "") != "" {
@@ -73,7 +76,7 @@ func (r *report) table() [][]string {
 		}
 		rows = append(rows, row)
 	}
-	return append(rows, log, times)
+	return append(rows, log, times, cpu)
 }
 
 // cell is one package on one kernel.
@@ -163,6 +166,45 @@ func (r *report) skips() []string {
 		for _, t := range g.tests {
 			lines = append(lines, "  "+t)
 		}
+	}
+	return lines
+}
+
+// Slow tests are worth a look, since a guest's time is everybody's.
+const (
+	slowTests   = 8
+	slowSeconds = 5
+)
+
+// slowest names the slowest tests, each with the kernel where it took longest.
+func (r *report) slowest() []string {
+	type slow struct {
+		kernel, name string
+		seconds      float64
+	}
+	var all []*slow
+	byName := map[string]*slow{}
+	for _, k := range r.kernels {
+		for _, p := range k.Packages {
+			for _, t := range p.Tests {
+				name := p.Name + " " + t.Name
+				s := byName[name]
+				if t.Seconds < slowSeconds || strings.Contains(t.Name, "/") || s != nil && s.seconds >= t.Seconds {
+					continue
+				}
+				if s == nil {
+					s = &slow{name: name}
+					byName[name] = s
+					all = append(all, s)
+				}
+				s.kernel, s.seconds = k.Kernel, t.Seconds
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *slow) int { return cmp.Compare(b.seconds, a.seconds) })
+	var lines []string
+	for _, s := range all[:min(slowTests, len(all))] {
+		lines = append(lines, fmt.Sprintf("%5.1f s on %s: %s", s.seconds, s.kernel, s.name))
 	}
 	return lines
 }

@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -36,10 +37,11 @@ const (
 
 // A Test is one test, example or subtest.
 type Test struct {
-	Name   string   `json:"name"`
-	Status Status   `json:"status"`
-	Reason string   `json:"reason,omitempty"` // of a skip
-	Output []string `json:"output,omitempty"` // the lines that it printed
+	Name    string   `json:"name"`
+	Status  Status   `json:"status"`
+	Seconds float64  `json:"seconds"`
+	Reason  string   `json:"reason,omitempty"` // of a skip
+	Output  []string `json:"output,omitempty"` // the lines that it printed
 }
 
 // A Line is a line of a test binary's output.
@@ -138,8 +140,9 @@ func (p *Parser) frame(text string) {
 		p.follow(verb, strings.TrimSpace(name))
 	case "---":
 		verdict, name, _ := strings.Cut(rest, ": ")
-		name, _, _ = strings.Cut(name, " (")
-		p.end(verdict, name)
+		name, took, _ := strings.Cut(name, " (")
+		seconds, _ := strconv.ParseFloat(strings.TrimSuffix(took, "s)"), 64)
+		p.end(verdict, name, seconds)
 	}
 }
 
@@ -162,13 +165,13 @@ func (p *Parser) follow(verb, name string) {
 
 // end takes a test's result. What is printed next still belongs to it, as the
 // stack of a panic does.
-func (p *Parser) end(verdict, name string) {
+func (p *Parser) end(verdict, name string, seconds float64) {
 	status, ok := map[string]Status{"PASS": Passed, "FAIL": Failed, "SKIP": Skipped}[verdict]
 	if !ok {
 		return
 	}
 	p.current = p.test(name)
-	p.current.Status = status
+	p.current.Status, p.current.Seconds = status, seconds
 }
 
 func (p *Parser) show(l Line) {

@@ -70,7 +70,11 @@ func TestParser(t *testing.T) {
 				p.Write([]byte(rest[:n]))
 				rest = rest[n:]
 			}
-			if got := summary(p.Tests()); got != sampleSummary {
+			tests := p.Tests()
+			if tests[4].Name != "TestB" || tests[4].Seconds != 1.25 {
+				t.Errorf("%s took %v s, want TestB and 1.25 s", tests[4].Name, tests[4].Seconds)
+			}
+			if got := summary(tests); got != sampleSummary {
 				t.Errorf("tests are\n%s\nwant\n%s", got, sampleSummary)
 			}
 		})
