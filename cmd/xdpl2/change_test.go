@@ -47,10 +47,11 @@ func TestHostMoves(t *testing.T) {
 		must(t, moved.Send(lab.UDP(lab.Between(h2, h1))))
 		must(t, b.lab.WaitStation(ctx, h2.MAC, eth4))
 		atOld.Drain()
-		for range 1000 {
+		frames := scaled(1000)
+		for range frames {
 			must(t, sender.Send(frame))
 		}
-		for range 1000 {
+		for range frames {
 			_, err := atNew.Expect(ctx, lab.Equal(frame))
 			must(t, err)
 		}
@@ -149,7 +150,7 @@ func reload(b *box) {
 // TestReloadLosesNothing changes everything that can be changed while frames
 // flow: none is lost, doubled or overtaken by one that was sent later.
 func TestReloadLosesNothing(t *testing.T) {
-	const frames = 10_000
+	frames := scaled(10_000)
 	wire := func(engine string) string {
 		return fmt.Sprintf(`config xdpl2 'main'
 	option enabled '1'
@@ -176,6 +177,9 @@ config port
 		{"on", confOf("tc")},
 	}
 	for _, clsact := range []bool{false, true} {
+		if clsact && inGuest {
+			continue // see ways
+		}
 		t.Run(fmt.Sprintf("clsact=%v", clsact), func(t *testing.T) {
 			l := lab.ForTest(t, lab.Options{NoIPv6: true})
 			b := newBox(t, l, confOf("tc"))
@@ -188,13 +192,19 @@ config port
 			b.learn(h1, h2)
 			for _, step := range steps {
 				before := b.count("eth1", "redirected")
-				stream, err := l.StartStream(testContext(t), h1, h2, lab.StreamOptions{Frames: frames})
+				// Half of the frames before the reload, half after it.
+				ctx := testContext(t)
+				stream, err := l.StartStream(ctx, h1, h2, lab.StreamOptions{})
 				must(t, err)
+				must(t, stream.WaitReceived(ctx, frames/2))
 				b.configure(step.config)
 				reload(b)
+				now := stream.Progress()
+				must(t, stream.WaitReceived(ctx, now.Received+frames/2))
+				stream.Stop()
 				stats, err := stream.Wait()
 				must(t, err)
-				if stats.Received != frames || stats.Duplicated > 0 || stats.Elsewhere > 0 || stats.Corrupt > 0 {
+				if stats.Lost() > 0 || stats.Duplicated > 0 || stats.Elsewhere > 0 || stats.Corrupt > 0 {
 					t.Errorf("%s: %+v", step.name, stats)
 				}
 				t.Logf("%-22s %d redirected, %+v", step.name, b.count("eth1", "redirected")-before, stats)
@@ -286,8 +296,6 @@ func TestAgeing(t *testing.T) {
 		cancel()
 		<-done
 	}
-	close(stop)
-	must(t, <-talked)
 	if knows(b, h3) {
 		t.Error("the fast path still knows the silent host")
 	}
@@ -296,4 +304,6 @@ func TestAgeing(t *testing.T) {
 	if len(list.Stations) != 1 || list.Stations[0].Seen < 0 || list.Stations[0].Seen > ageing.Seconds() {
 		t.Errorf("station %+v", list.Stations)
 	}
+	close(stop)
+	must(t, <-talked)
 }

@@ -50,7 +50,7 @@ func TestTraffic(t *testing.T) {
 		}
 		transfer(t, h1, h3, true)
 		for _, port := range []string{"eth1", "eth2", "eth3"} {
-			if n := b.count(port, "redirected"); n < 100 {
+			if n := b.count(port, "redirected"); n < uint64(scaled(1000)) {
 				t.Errorf("%s: only %d frames redirected", port, n)
 			}
 			if n := b.count(port, "redirect_failed"); n > 0 {
@@ -82,7 +82,7 @@ func transfer(t *testing.T, from, to *lab.Host, v6 bool) {
 	server, err := to.TCPServe(ctx, v6)
 	must(t, err)
 	defer server.Close()
-	const size = 2 << 20
+	size := int64(scaled(2 << 20))
 	result, err := from.NS.TCPSend(ctx, server.Addr(), lab.TCPOptions{Direction: lab.Both, Bytes: size})
 	must(t, err)
 	if result.Up != size || result.Down != size {
@@ -254,17 +254,18 @@ func TestKilledDuringTransfer(t *testing.T) {
 		must(t, err)
 		running, err := h1.Transfer(ctx, server.Addr(), lab.TCPOptions{Direction: lab.Both})
 		must(t, err)
-		must(t, running.WaitProgress(ctx, 4<<20))
+		step := int64(scaled(4 << 20))
+		must(t, running.WaitProgress(ctx, step))
 		if b.count("eth1", "redirected") == 0 {
 			t.Fatal("nothing was accelerated")
 		}
 		b.end(syscall.SIGKILL)
 		up, down := running.Progress()
-		must(t, running.WaitProgress(ctx, up+down+8<<20))
+		must(t, running.WaitProgress(ctx, up+down+2*step))
 		b.start(w.args...)
 		b.wait("the next daemon to accelerate", func() bool { return b.count("eth1", "redirected") > 100 })
 		up, down = running.Progress()
-		must(t, running.WaitProgress(ctx, up+down+4<<20))
+		must(t, running.WaitProgress(ctx, up+down+step))
 		running.Stop()
 		result, err := running.Wait()
 		must(t, err)

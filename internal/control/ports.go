@@ -23,6 +23,7 @@ type port struct {
 	since   time.Time    // when its counters began
 
 	ifindex    int  // 0: not there
+	taken      bool // prepared for the tc engine
 	set        bool // the slot stands for the device
 	live       datapath.Port
 	attachment *datapath.Attachment
@@ -85,6 +86,7 @@ func (c *Controller) assignSlots() {
 	for device, p := range c.ports {
 		if _, ok := wanted[device]; !ok {
 			c.detach(p)
+			c.giveBack(p)
 			c.clear(p)
 			delete(c.ports, device)
 		}
@@ -142,12 +144,22 @@ func (c *Controller) reconcilePort(p *port) {
 	}
 	if p.ifindex != l.Index { // another device under the same name, or none
 		c.detach(p)
+		c.giveBack(p)
 		p.ifindex = l.Index
 	}
 	if p.state != api.Accelerating {
 		c.detach(p)
 		c.clear(p)
+		if p.state != api.Off { // what is switched off may be switched on again
+			c.giveBack(p)
+		}
 		return
+	}
+	if p.section != nil && !p.taken {
+		p.taken = true
+		if err := c.dp.Take(p.ifindex); err != nil {
+			c.log.Warn("port not prepared for tc", "device", p.device, "error", err)
+		}
 	}
 	live := livePort(c.links, l)
 	tags, err := tagFlags(l)
@@ -165,6 +177,17 @@ func (c *Controller) reconcilePort(p *port) {
 		return
 	}
 	p.set, p.live = true, live
+}
+
+// giveBack undoes what was prepared on the device.
+func (c *Controller) giveBack(p *port) {
+	if !p.taken {
+		return
+	}
+	p.taken = false
+	if err := c.dp.Release(p.ifindex); err != nil {
+		c.log.Error("port not given back", "device", p.device, "error", err)
+	}
 }
 
 func (c *Controller) fail(p *port, err error) {
@@ -352,6 +375,9 @@ func (c *Controller) detachAll() error {
 		if p.attachment != nil {
 			err = errors.Join(err, p.attachment.Detach())
 			p.attachment = nil
+		}
+		if p.taken {
+			err = errors.Join(err, c.dp.Release(p.ifindex))
 		}
 	}
 	if c.journal != nil {

@@ -85,7 +85,9 @@ func (c *Controller) writeStation(key datapath.StationKey, br int) {
 // desiredStation is where the fast path should send an address: where the
 // bridge does, or where the configuration says if the bridge knows nothing.
 func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, bool) {
-	if br == 0 || !c.config.Main.Enabled {
+	// A bridge that is not VLAN-aware looks up VLAN 0 alone. (The kernel keeps
+	// entries of VLAN 1 beside it, for the day when it becomes so.)
+	if br == 0 || !c.config.Main.Enabled || key.VLAN != 0 {
 		return station{}, false
 	}
 	if e, ok := c.fdb[bridge.Key{Bridge: br, MAC: key.MAC, VLAN: key.VLAN}]; ok {
@@ -99,7 +101,7 @@ func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, b
 	for _, s := range c.config.Stations {
 		if s.MAC == key.MAC && s.VLAN == key.VLAN {
 			p := c.ports[s.Port]
-			if p == nil || !p.set || s.VLAN != 0 {
+			if p == nil || !p.set {
 				return station{}, false
 			}
 			return station{Station: datapath.Station{Slot: p.slot, Stay: true}, source: sourceStatic, ifindex: p.ifindex}, true

@@ -5,6 +5,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -80,23 +81,28 @@ func (a *Attachment) attachXDP(p Program, flags link.XDPAttachFlags) error {
 }
 
 func (a *Attachment) attachTC(p Program) error {
-	if !a.d.noTCX {
-		prog, err := a.d.load(bpf.DatapathProgXdpl2Tc, p)
-		if err != nil {
-			return err
-		}
-		defer prog.Close()
-		// First in line: what stays for programs behind is what is passed.
-		l, err := link.AttachTCX(link.TCXOptions{
-			Program: prog, Interface: a.ifindex, Attach: ebpf.AttachTCXIngress, Anchor: link.Head(),
-		})
-		if err == nil {
-			a.hook, a.program = linkHook{l, "tcx"}, p
-			return nil
-		}
-		if !errors.Is(err, ebpf.ErrNotSupported) {
-			return err
-		}
+	if a.d.noTCX {
+		return a.attachClsact(p)
+	}
+	prog, err := a.d.load(bpf.DatapathProgXdpl2Tc, p)
+	if err != nil {
+		return err
+	}
+	defer prog.Close()
+	// First in line: what stays for programs behind is what is passed.
+	l, err := link.AttachTCX(link.TCXOptions{
+		Program: prog, Interface: a.ifindex, Attach: ebpf.AttachTCXIngress, Anchor: link.Head(),
+	})
+	if err != nil {
+		return err
+	}
+	a.hook, a.program = linkHook{l, "tcx"}, p
+	return nil
+}
+
+func (a *Attachment) attachClsact(p Program) error {
+	if err := a.d.Take(a.ifindex); err != nil {
+		return err
 	}
 	p.lease = true
 	if err := a.d.startLease(); err != nil {
@@ -113,6 +119,17 @@ func (a *Attachment) attachTC(p Program) error {
 	}
 	a.hook, a.program = h, p
 	return nil
+}
+
+// haveTCX reports whether the kernel knows tcx links (6.6). Asked for a device
+// that cannot exist, such a kernel says that there is none.
+func haveTCX(prog *ebpf.Program) bool {
+	l, err := link.AttachTCX(link.TCXOptions{Program: prog, Interface: math.MaxInt32, Attach: ebpf.AttachTCXIngress})
+	if err == nil {
+		l.Close()
+		return true
+	}
+	return errors.Is(err, unix.ENODEV)
 }
 
 // Update loads a program with other constants and puts it in the place of the

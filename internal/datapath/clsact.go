@@ -22,27 +22,62 @@ const (
 	clsactHandle   = 0x78_64 // "xd"
 )
 
+// Take prepares a device for the tc engine, whichever engine it will have
+// first. On kernels with tcx there is nothing to do. On older ones a clsact
+// qdisc is added here and stays until Release, since the kernel drops what is
+// queued on a device, and what is sent meanwhile, when such a qdisc is added
+// or removed (qdisc_graft deactivates the device): a change of engines must
+// lose nothing.
+func (d *Datapath) Take(ifindex int) error {
+	if !d.noTCX {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, taken := d.qdiscs[ifindex]; taken {
+		return nil
+	}
+	err := netlink.QdiscAdd(clsactQdisc(ifindex))
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add a clsact qdisc (kernel without CONFIG_NET_SCH_INGRESS, package kmod-sched-core?): %w", err)
+	}
+	d.qdiscs[ifindex] = err == nil
+	return nil
+}
+
+// Release undoes Take. A qdisc that was there before, or that somebody else
+// now has filters in, stays. A device that is gone took its own along.
+func (d *Datapath) Release(ifindex int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	created := d.qdiscs[ifindex]
+	delete(d.qdiscs, ifindex)
+	if !created {
+		return nil
+	}
+	return removeQdisc(ifindex)
+}
+
+func removeQdisc(ifindex int) error {
+	if !onlyOurs(ifindex) {
+		return nil
+	}
+	if err := netlink.QdiscDel(clsactQdisc(ifindex)); err != nil && !gone(err) {
+		return fmt.Errorf("remove the clsact qdisc of ifindex %d: %w", ifindex, err)
+	}
+	return nil
+}
+
 // clsactHook is a filter of the clsact qdisc, for kernels before tcx. It
 // outlives the process: its program looks at the lease, and Cleanup removes
 // what a crash left.
 type clsactHook struct {
 	ifindex int
-	created bool // the qdisc is ours to remove
 }
 
 func attachClsact(ifindex int, prog *ebpf.Program) (*clsactHook, error) {
 	h := &clsactHook{ifindex: ifindex}
-	err := netlink.QdiscAdd(clsactQdisc(ifindex))
-	switch {
-	case err == nil:
-		h.created = true
-	case !errors.Is(err, unix.EEXIST):
-		return nil, fmt.Errorf("add a clsact qdisc (kernel without CONFIG_NET_SCH_INGRESS, package kmod-sched-core?): %w", err)
-	}
 	if err := h.update(prog); err != nil {
-		if h.created {
-			err = errors.Join(err, netlink.QdiscDel(clsactQdisc(ifindex)))
-		}
 		return nil, fmt.Errorf("add a tc filter (kernel without CONFIG_NET_CLS_BPF, package kmod-sched-bpf?): %w", err)
 	}
 	return h, nil
@@ -71,14 +106,10 @@ func (h *clsactHook) update(prog *ebpf.Program) error {
 }
 
 func (h *clsactHook) detach() error {
-	err := netlink.FilterDel(clsactFilter(h.ifindex))
-	if h.created && (err == nil || gone(err)) && onlyOurs(h.ifindex) {
-		err = netlink.QdiscDel(clsactQdisc(h.ifindex))
+	if err := netlink.FilterDel(clsactFilter(h.ifindex)); err != nil && !gone(err) {
+		return err
 	}
-	if gone(err) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 func (h *clsactHook) name() string   { return "clsact" }
@@ -118,8 +149,12 @@ func Cleanup() (devices []string, err error) {
 			if !ok || b.Attrs().Priority != clsactPriority || !strings.HasPrefix(b.Name, bpf.DatapathProgXdpl2Tc) {
 				continue
 			}
-			h := clsactHook{ifindex: dev.Attrs().Index, created: true}
-			if derr := h.detach(); derr != nil {
+			h := clsactHook{ifindex: dev.Attrs().Index}
+			derr := h.detach()
+			if derr == nil {
+				derr = removeQdisc(h.ifindex)
+			}
+			if derr != nil {
 				err = errors.Join(err, fmt.Errorf("remove a left-over filter from %s: %w", dev.Attrs().Name, derr))
 				continue
 			}

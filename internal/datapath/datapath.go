@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
@@ -40,6 +41,9 @@ type Datapath struct {
 	renew *ebpf.Program
 	noTCX bool
 	lease lease
+
+	mu     sync.Mutex
+	qdiscs map[int]bool // by ifindex, those taken; true: made by Take
 }
 
 // Open creates the maps and has the kernel verify the programs once, so that
@@ -57,12 +61,13 @@ func Open(opts Options) (*Datapath, error) {
 	if opts.MaxStations != 0 {
 		spec.Maps[bpf.DatapathMapStations].MaxEntries = opts.MaxStations
 	}
-	d := &Datapath{spec: spec, noTCX: opts.NoTCX}
+	d := &Datapath{spec: spec, qdiscs: map[int]bool{}}
 	var objs bpf.DatapathObjects
 	if err := spec.Copy().LoadAndAssign(&objs, nil); err != nil {
 		return nil, explainLoad(err)
 	}
 	d.maps, d.renew = objs.DatapathMaps, objs.Xdpl2Renew
+	d.noTCX = opts.NoTCX || !haveTCX(objs.Xdpl2Tc)
 	err = errors.Join(objs.Xdpl2Xdp.Close(), objs.Xdpl2Tc.Close())
 	if err != nil {
 		return nil, errors.Join(err, d.Close())

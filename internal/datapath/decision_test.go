@@ -393,17 +393,26 @@ func (c decisionCase) run(t *testing.T, d *Datapath, engine Engine, prog *ebpf.P
 	}
 }
 
-// Frames shorter than an Ethernet header cannot be given to a program: the
-// kernel itself keeps that promise, and this test notices if it stops to.
-func TestKernelRefusesFramesWithoutHeader(t *testing.T) {
+// Newer kernels do not give a program less than an Ethernet header; 5.10 gives
+// XDP whatever there is. Either way such a frame is nobody's to redirect.
+func TestFramesWithoutHeader(t *testing.T) {
 	d := world(t)
-	for length := range 14 {
-		for _, engine := range []Engine{EngineGeneric, EngineTC} {
-			_, err := d.run(engine, macMode, frame(b, a, ip4, 14)[:length], nil)
-			if err == nil {
-				t.Errorf("%s: a frame of %d bytes was accepted; the decision must handle it: add cases", engine, length)
+	for _, engine := range []Engine{EngineGeneric, EngineTC} {
+		accepted := 0
+		for length := range 14 {
+			got, err := d.run(engine, macMode, frame(b, a, ip4, 14)[:length], nil)
+			if err != nil {
+				if !errors.Is(err, unix.EINVAL) {
+					t.Errorf("%s: %d bytes: %v", engine, length, err)
+				}
+				continue
+			}
+			accepted++
+			if got.Verdict != PassMalformed {
+				t.Errorf("%s: a frame of %d bytes: %s, want %s", engine, length, got.Verdict, PassMalformed)
 			}
 		}
+		t.Logf("%s: this kernel runs programs over %d of 14 lengths below a header", engine, accepted)
 	}
 }
 
