@@ -25,6 +25,9 @@ var (
 	lockPoll    = 2 * time.Millisecond
 )
 
+// maxReopen is how often a file that was replaced is opened again.
+const maxReopen = 1000
+
 // lock takes a lock as libuci does: the advisory lock of flock on the file
 // itself, unix.LOCK_SH to read and unix.LOCK_EX to write.
 func lock(f *os.File, how int) error {
@@ -102,14 +105,15 @@ func kind(mode fs.FileMode) string {
 //
 // A commit puts another file in the place of this one, so the lock may be on what
 // has just been replaced. libuci does not care; here the file is opened again
-// until what is locked is what the name stands for.
+// until what is locked is what the name stands for, or the file system turns out to
+// have no lasting inode numbers.
 func openConfig(path string, write bool) (*os.File, error) {
 	flags, how := os.O_RDONLY, unix.LOCK_SH
 	if write {
 		flags, how = os.O_RDWR, unix.LOCK_EX
 	}
 	var waited time.Duration
-	for {
+	for tries := 0; ; tries++ {
 		// Opening a device can have an effect, so look before.
 		st, err := os.Stat(path)
 		if err != nil {
@@ -130,6 +134,7 @@ func openConfig(path string, write bool) (*os.File, error) {
 			f.Close()
 			time.Sleep(lockPoll)
 			waited += lockPoll
+			tries = 0
 			continue
 		}
 		st, err = f.Stat()
@@ -139,7 +144,7 @@ func openConfig(path string, write bool) (*os.File, error) {
 			err = errors.Join(err, err2)
 		case !st.Mode().IsRegular():
 			err = fmt.Errorf("%s: %w: it is %s", path, ErrUnsafe, kind(st.Mode()))
-		case os.SameFile(st, now):
+		case os.SameFile(st, now) || tries == maxReopen:
 			return f, nil
 		}
 		f.Close()
