@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/lab"
+)
+
+// The variants that are compared, with the engine of each. The bridge is
+// there twice: what its two differ by is the noise.
+const (
+	viaBridge = "bridge"
+	again     = "bridge again"
+)
+
+var variants = []struct{ name, engine string }{
+	{viaBridge, ""}, {"xdpl2 tc", "tc"}, {"xdpl2 generic", "generic"}, {again, ""},
+}
+
+// loads are what is sent, the most important first, with a weight: how often
+// each is measured against the others. Sizes on the wire count the check
+// sequence, which the kernel never sees.
+var loads = []struct {
+	name   string
+	load   lab.Load
+	weight int
+}{
+	{"64 B", lab.Load{Input: lab.Roomy, Length: 60}, 6},
+	{"1518 B", lab.Load{Input: lab.Roomy, Length: 1514}, 5},
+	{"64 B, tight", lab.Load{Input: lab.Tight, Length: 60}, 4},
+}
+
+// slice is how long a variant is measured at a time; shorter ones would be
+// mostly the generator's start.
+const slice = 30 * time.Millisecond
+
+// bench switches the daemon of the rig's router between the variants.
+type bench struct {
+	ctx    context.Context
+	rig    *lab.Rig
+	daemon *daemon
+
+	engine string // in force; "" is the bridge
+	known  bool   // whether it is
+
+	frames, carried uint64            // at the ingress, when the slice began
+	shares          map[string]*share // by variant, of the present load
+}
+
+// share counts what a variant carried.
+type share struct{ frames, redirected uint64 }
+
+// compare is the second part: bridge and xdpl2 side by side.
+func compare(ctx context.Context, r *report, have *box, dir string, p plan) error {
+	rig, err := lab.NewRig(ctx, lab.RigOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.cleanUp(rig.Close)
+	b := &bench{ctx: ctx, rig: rig}
+	b.daemon, err = startDaemon(ctx, have.daemon, filepath.Join(dir, "rig"), rig.Router, b.config(""))
+	if err != nil {
+		return err
+	}
+	defer r.cleanUp(b.daemon.stop)
+	r.beginCompare(have)
+	var all []*measured
+	for _, l := range loads {
+		if l.load.Input == lab.Roomy && !have.live {
+			r.leaveOut(l.name + ": the kernel cannot generate such frames (live frames, Linux 5.18)")
+			continue
+		}
+		all = append(all, newMeasured(l.name, l.load, l.weight))
+	}
+	if p.short {
+		all = all[:1]
+	}
+	// A turn that does not fit is not begun.
+	for m := next(all); time.Until(p.compare) > m.took; m = next(all) {
+		if err := b.round(m, uint64(m.rounds())); err != nil {
+			return err
+		}
+		r.progress(all, m, time.Until(p.compare))
+	}
+	r.endCompare(all)
+	return nil
+}
+
+// next is the load that has been measured least for its weight.
+func next(all []*measured) *measured {
+	return slices.MinFunc(all, func(a, b *measured) int {
+		return a.rounds()*b.weight - b.rounds()*a.weight
+	})
+}
+
+// round measures every variant twice with one load.
+func (b *bench) round(m *measured, seed uint64) error {
+	start := time.Now()
+	b.shares = m.shares
+	var list []lab.Variant
+	for _, v := range variants {
+		list = append(list, lab.Variant{
+			Name:  v.name,
+			Enter: func() error { return b.enter(v.engine) },
+			Leave: func() error { return b.leave(v.name, v.engine) },
+		})
+	}
+	c, err := b.rig.Compare(b.ctx, m.load, list, lab.CompareOptions{Rounds: 1, Slice: slice, Seed: seed})
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
+	}
+	m.add(c)
+	m.took = time.Since(start)
+	return nil
+}
+
+func (b *bench) config(engine string) string {
+	return uciConfig(b.rig.Bridge, engine, b.rig.Ingress, b.rig.Egress)
+}
+
+// enter makes the router forward with an engine, or with the bridge alone, and
+// sees to it that it does.
+func (b *bench) enter(engine string) error {
+	if !b.known || b.engine != engine {
+		if err := b.daemon.configure(b.config(engine)); err != nil {
+			return err
+		}
+		if _, err := b.daemon.client.Reload(b.ctx); err != nil {
+			return err
+		}
+		status, err := b.daemon.client.Status(b.ctx)
+		if err != nil {
+			return err
+		}
+		if err := wanted(status, engine); err != nil {
+			return err
+		}
+		b.engine, b.known = engine, true
+	}
+	var err error
+	b.frames, b.carried, err = b.count()
+	return err
+}
+
+// wanted tells what differs from the state that an engine was asked for.
+func wanted(s *api.Status, engine string) error {
+	state := api.Accelerating
+	if engine == "" {
+		state = api.Off
+	}
+	if len(s.Ports) != 2 {
+		return fmt.Errorf("the daemon has %d ports, expected 2", len(s.Ports))
+	}
+	for _, p := range s.Ports {
+		if p.State != state || p.Engine != engine {
+			return fmt.Errorf("%s is %s with engine %q (%s), expected %s with %q", p.Device, p.State, p.Engine, p.Reason, state, engine)
+		}
+	}
+	return nil
+}
+
+// leave checks that the frames went the way that was to be measured: a number
+// for another way would be worse than none.
+func (b *bench) leave(name, engine string) error {
+	frames, carried, err := b.count()
+	if err != nil {
+		return err
+	}
+	frames, carried = frames-b.frames, carried-b.carried
+	s := b.shares[name]
+	if s == nil {
+		s = &share{}
+		b.shares[name] = s
+	}
+	s.frames += frames
+	s.redirected += carried
+	if engine == "" && carried > 0 {
+		return fmt.Errorf("%s redirected %d frames that the bridge was to forward", name, carried)
+	}
+	if engine != "" && float64(carried) < 0.95*float64(frames) {
+		return fmt.Errorf("%s redirected %d of %d frames only", name, carried, frames)
+	}
+	return nil
+}
+
+// count returns how many frames the ingress got and the daemon's program
+// redirected there.
+func (b *bench) count() (frames, carried uint64, err error) {
+	link, err := b.rig.Router.Link(b.rig.Ingress)
+	if err != nil {
+		return 0, 0, err
+	}
+	if s := link.Attrs().Statistics; s != nil {
+		frames = s.RxPackets
+	}
+	counters, err := b.daemon.client.Counters(b.ctx, b.rig.Ingress)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, v := range counters[0].Verdicts {
+		if v.Verdict == redirected {
+			carried = v.Packets
+		}
+	}
+	return frames, carried, nil
+}
