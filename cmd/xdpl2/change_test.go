@@ -302,7 +302,8 @@ func TestAgeing(t *testing.T) {
 	list, err := b.client().Stations(ctx, api.StationQuery{Port: "eth1", VLAN: -1})
 	must(t, err)
 	if len(list.Stations) != 1 || list.Stations[0].Seen < 0 || list.Stations[0].Seen > ageing.Seconds() {
-		t.Errorf("station %+v", list.Stations)
+		stdout, _, _ := b.cli("counters")
+		t.Errorf("station %+v, counters:\n%s", list.Stations, stdout)
 	}
 	close(stop)
 	must(t, <-talked)

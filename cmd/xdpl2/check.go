@@ -62,7 +62,7 @@ func onOff(on bool) string {
 func cleanupCommand() *command {
 	return &command{
 		name:  "cleanup",
-		short: "Undo what a daemon left that was killed (tc filters before Linux 6.6, device features)",
+		short: "Undo what a daemon left that was killed (tc filters and qdiscs before Linux 6.6, device features)",
 		long:  "The daemon does the same when it starts. It must not be running.",
 		run: func(_ context.Context, e *env, _ []string) error {
 			unlock, err := lockRunDir(e.runDir)
@@ -76,7 +76,7 @@ func cleanupCommand() *command {
 			}
 			restored, rerr := control.Cleanup(e.runDir)
 			for _, d := range restored {
-				fmt.Fprintf(e.stdout, "restored the features of %s\n", d)
+				fmt.Fprintf(e.stdout, "restored %s\n", d)
 			}
 			err = errors.Join(err, rerr)
 			if err == nil && len(devices)+len(restored) == 0 {

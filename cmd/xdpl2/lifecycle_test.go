@@ -141,7 +141,13 @@ func TestKilledLeavesNoTraceAfterCleanup(t *testing.T) {
 				contains(t, stdout, "removed a filter from eth1")
 			}
 			// The kernel detaches links a moment after the process has gone.
-			b.wait("everything to be detached", func() bool { return traces(t, l) == before })
+			after := ""
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("before:\n%safter:\n%s", before, after)
+				}
+			})
+			b.wait("everything to be detached", func() bool { after = traces(t, l); return after == before })
 		})
 	}
 }

@@ -254,7 +254,7 @@ func TestKilledDuringTransfer(t *testing.T) {
 		must(t, err)
 		running, err := h1.Transfer(ctx, server.Addr(), lab.TCPOptions{Direction: lab.Both})
 		must(t, err)
-		step := int64(scaled(4 << 20))
+		step := int64(scaled(1 << 20))
 		must(t, running.WaitProgress(ctx, step))
 		if b.count("eth1", "redirected") == 0 {
 			t.Fatal("nothing was accelerated")

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/xdpl2/xdpl2/internal/datapath"
 	"github.com/xdpl2/xdpl2/internal/netdev"
 )
 
@@ -27,11 +28,15 @@ type journal struct {
 	entries []journalEntry
 }
 
+// journalEntry is one change: a feature that was on, or a clsact qdisc that was
+// not there.
 type journalEntry struct {
 	Device  string `json:"device"`
-	Feature string `json:"feature"`
-	Was     bool   `json:"was"`
+	Ifindex int    `json:"ifindex"`
+	Change  string `json:"change"` // clsact, or a feature's name
 }
+
+const clsactAdded = "clsact"
 
 // openJournal reads what an earlier daemon left. An empty directory name gives
 // a journal that is kept in memory only.
@@ -54,13 +59,12 @@ func openJournal(runDir string) (*journal, error) {
 	return j, nil
 }
 
-// record notes what a feature was before it is changed. What is noted already
-// stays: it is older.
-func (j *journal) record(device, feature string, was bool) error {
-	if slices.ContainsFunc(j.entries, func(e journalEntry) bool { return e.Device == device && e.Feature == feature }) {
+// record notes a change before it is made. What is noted already stays.
+func (j *journal) record(e journalEntry) error {
+	if slices.Contains(j.entries, e) {
 		return nil
 	}
-	j.entries = append(j.entries, journalEntry{device, feature, was})
+	j.entries = append(j.entries, e)
 	if err := j.write(); err != nil {
 		j.entries = j.entries[:len(j.entries)-1]
 		return fmt.Errorf("write down what has to be restored: %w", err)
@@ -68,26 +72,42 @@ func (j *journal) record(device, feature string, was bool) error {
 	return nil
 }
 
-// restore undoes the changes of a device, or of all with an empty name. A
-// device that is gone took its changes along.
-func (j *journal) restore(device string) error {
+// restore undoes the changes that match. A device that is gone took its
+// changes along.
+func (j *journal) restore(match func(journalEntry) bool) error {
 	var err error
-	changed := false
+	before := len(j.entries)
 	j.entries = slices.DeleteFunc(j.entries, func(e journalEntry) bool {
-		if device != "" && e.Device != device {
+		if !match(e) {
 			return false
 		}
-		changed = true
-		serr := netdev.SetFeature(e.Device, e.Feature, e.Was)
-		if serr != nil && !errors.Is(serr, netdev.ErrNoDevice) {
-			err = errors.Join(err, fmt.Errorf("restore: %w", serr))
+		if uerr := e.undo(); uerr != nil && !errors.Is(uerr, netdev.ErrNoDevice) {
+			err = errors.Join(err, fmt.Errorf("restore %s: %w", e.Device, uerr))
 		}
 		return true
 	})
-	if !changed {
+	if len(j.entries) == before {
 		return nil
 	}
 	return errors.Join(err, j.write())
+}
+
+func (e journalEntry) undo() error {
+	if e.Change == clsactAdded {
+		return datapath.RemoveClsact(e.Ifindex)
+	}
+	return netdev.SetFeature(e.Device, e.Change, true)
+}
+
+func everything(journalEntry) bool { return true }
+
+// of matches all changes of a device, featuresOf those of its features.
+func of(device string) func(journalEntry) bool {
+	return func(e journalEntry) bool { return e.Device == device }
+}
+
+func featuresOf(device string) func(journalEntry) bool {
+	return func(e journalEntry) bool { return e.Device == device && e.Change != clsactAdded }
 }
 
 func (j *journal) write() error {
@@ -129,5 +149,5 @@ func Cleanup(runDir string) (devices []string, err error) {
 			devices = append(devices, e.Device)
 		}
 	}
-	return devices, j.restore("")
+	return devices, j.restore(everything)
 }

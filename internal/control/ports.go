@@ -157,7 +157,7 @@ func (c *Controller) reconcilePort(p *port) {
 	}
 	if p.section != nil && !p.taken {
 		p.taken = true
-		if err := c.dp.Take(p.ifindex); err != nil {
+		if err := c.takeForTC(p); err != nil {
 			c.log.Warn("port not prepared for tc", "device", p.device, "error", err)
 		}
 	}
@@ -185,9 +185,25 @@ func (c *Controller) giveBack(p *port) {
 		return
 	}
 	p.taken = false
-	if err := c.dp.Release(p.ifindex); err != nil {
+	if err := c.journal.restore(of(p.device)); err != nil {
 		c.log.Error("port not given back", "device", p.device, "error", err)
 	}
+}
+
+// takeForTC gives a port the qdisc that the tc engine needs before tcx,
+// whichever engine it has first: a later change of engines must lose nothing.
+func (c *Controller) takeForTC(p *port) error {
+	if !c.dp.NeedsClsact() {
+		return nil
+	}
+	has, err := datapath.HasClsact(p.ifindex)
+	if err != nil || has {
+		return err
+	}
+	if err := c.journal.record(journalEntry{p.device, p.ifindex, clsactAdded}); err != nil {
+		return err
+	}
+	return datapath.AddClsact(p.ifindex)
 }
 
 func (c *Controller) fail(p *port, err error) {
@@ -264,7 +280,7 @@ func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath
 	}
 	a, err := c.dp.Attach(engine, p.ifindex, program)
 	if err != nil {
-		return errors.Join(err, c.journal.restore(p.device))
+		return errors.Join(err, c.journal.restore(featuresOf(p.device)))
 	}
 	c.release(p, engine != datapath.EngineTC)
 	p.attachment = a
@@ -363,7 +379,7 @@ func (c *Controller) release(p *port, keepPrepared bool) {
 	if keepPrepared {
 		return
 	}
-	if err := c.journal.restore(p.device); err != nil {
+	if err := c.journal.restore(featuresOf(p.device)); err != nil {
 		c.log.Error("device not restored", "device", p.device, "error", err)
 	}
 }
@@ -376,12 +392,9 @@ func (c *Controller) detachAll() error {
 			err = errors.Join(err, p.attachment.Detach())
 			p.attachment = nil
 		}
-		if p.taken {
-			err = errors.Join(err, c.dp.Release(p.ifindex))
-		}
 	}
 	if c.journal != nil {
-		err = errors.Join(err, c.journal.restore(""))
+		err = errors.Join(err, c.journal.restore(everything))
 	}
 	return err
 }

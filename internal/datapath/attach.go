@@ -101,7 +101,7 @@ func (a *Attachment) attachTC(p Program) error {
 }
 
 func (a *Attachment) attachClsact(p Program) error {
-	if err := a.d.Take(a.ifindex); err != nil {
+	if err := AddClsact(a.ifindex); err != nil {
 		return err
 	}
 	p.lease = true

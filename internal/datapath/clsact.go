@@ -22,43 +22,38 @@ const (
 	clsactHandle   = 0x78_64 // "xd"
 )
 
-// Take prepares a device for the tc engine, whichever engine it will have
-// first. On kernels with tcx there is nothing to do. On older ones a clsact
-// qdisc is added here and stays until Release, since the kernel drops what is
-// queued on a device, and what is sent meanwhile, when such a qdisc is added
-// or removed (qdisc_graft deactivates the device): a change of engines must
-// lose nothing.
-func (d *Datapath) Take(ifindex int) error {
-	if !d.noTCX {
-		return nil
+// NeedsClsact reports whether the tc engine needs a clsact qdisc on its
+// devices: on kernels before tcx.
+func (d *Datapath) NeedsClsact() bool { return d.noTCX }
+
+// HasClsact reports whether a device has a clsact qdisc, anybody's.
+func HasClsact(ifindex int) (bool, error) {
+	qdiscs, err := netlink.QdiscList(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: ifindex}})
+	if err != nil {
+		return false, fmt.Errorf("list the qdiscs of ifindex %d: %w", ifindex, err)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, taken := d.qdiscs[ifindex]; taken {
-		return nil
+	for _, q := range qdiscs {
+		if q.Type() == "clsact" || q.Type() == "ingress" {
+			return true, nil
+		}
 	}
-	err := netlink.QdiscAdd(clsactQdisc(ifindex))
-	if err != nil && !errors.Is(err, unix.EEXIST) {
+	return false, nil
+}
+
+// AddClsact gives a device a clsact qdisc if it has none. While one is added
+// or removed the kernel drops what is queued on the device and what is sent
+// (qdisc_graft deactivates the device), so it is done once, when a port is
+// taken, and not when its engine changes.
+func AddClsact(ifindex int) error {
+	if err := netlink.QdiscAdd(clsactQdisc(ifindex)); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add a clsact qdisc (kernel without CONFIG_NET_SCH_INGRESS, package kmod-sched-core?): %w", err)
 	}
-	d.qdiscs[ifindex] = err == nil
 	return nil
 }
 
-// Release undoes Take. A qdisc that was there before, or that somebody else
-// now has filters in, stays. A device that is gone took its own along.
-func (d *Datapath) Release(ifindex int) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	created := d.qdiscs[ifindex]
-	delete(d.qdiscs, ifindex)
-	if !created {
-		return nil
-	}
-	return removeQdisc(ifindex)
-}
-
-func removeQdisc(ifindex int) error {
+// RemoveClsact removes a device's clsact qdisc unless somebody has a filter in
+// it. That there is no such device or qdisc is no error.
+func RemoveClsact(ifindex int) error {
 	if !onlyOurs(ifindex) {
 		return nil
 	}
@@ -133,7 +128,8 @@ func onlyOurs(ifindex int) bool {
 }
 
 // Cleanup removes the filters that a daemon left which was killed, on all
-// devices, and returns the names of the devices where it found some.
+// devices, and returns the names of the devices where it found some. The
+// qdiscs stay: who added them knows whether they were there before.
 func Cleanup() (devices []string, err error) {
 	links, err := netlink.LinkList()
 	if err != nil {
@@ -150,11 +146,7 @@ func Cleanup() (devices []string, err error) {
 				continue
 			}
 			h := clsactHook{ifindex: dev.Attrs().Index}
-			derr := h.detach()
-			if derr == nil {
-				derr = removeQdisc(h.ifindex)
-			}
-			if derr != nil {
+			if derr := h.detach(); derr != nil {
 				err = errors.Join(err, fmt.Errorf("remove a left-over filter from %s: %w", dev.Attrs().Name, derr))
 				continue
 			}

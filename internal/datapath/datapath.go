@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
-	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
@@ -41,9 +40,6 @@ type Datapath struct {
 	renew *ebpf.Program
 	noTCX bool
 	lease lease
-
-	mu     sync.Mutex
-	qdiscs map[int]bool // by ifindex, those taken; true: made by Take
 }
 
 // Open creates the maps and has the kernel verify the programs once, so that
@@ -61,7 +57,7 @@ func Open(opts Options) (*Datapath, error) {
 	if opts.MaxStations != 0 {
 		spec.Maps[bpf.DatapathMapStations].MaxEntries = opts.MaxStations
 	}
-	d := &Datapath{spec: spec, qdiscs: map[int]bool{}}
+	d := &Datapath{spec: spec}
 	var objs bpf.DatapathObjects
 	if err := spec.Copy().LoadAndAssign(&objs, nil); err != nil {
 		return nil, explainLoad(err)
