@@ -60,7 +60,9 @@ func (r *result) ratios() []string {
 			switch v.Name {
 			case viaBridge:
 			case again:
-				noise = fmt.Sprintf(" (the bridge against itself: %.2f to %.2f)", v.Low, v.High)
+				if l.Rounds >= minForInterval {
+					noise = fmt.Sprintf(" (the bridge against itself: %.2f to %.2f)", v.Low, v.High)
+				}
 			default:
 				parts = append(parts, fmt.Sprintf("%s %.2f times the bridge", v.Name, v.Ratio))
 			}
