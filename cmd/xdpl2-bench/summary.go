@@ -116,7 +116,7 @@ func (r *result) worked() string {
 func indent(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		lines = append(lines, strings.TrimRight("    "+line, "\n"))
+		lines = append(lines, strings.TrimRight("    "+line, " \n"))
 	}
 	return lines
 }
