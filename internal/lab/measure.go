@@ -55,14 +55,14 @@ func (s Sample) Busy() float64 { return s.RunTime.Seconds() / s.Elapsed.Seconds(
 // so long slices compare unlike things.
 const MaxSlice = 100 * time.Millisecond
 
-// minFrames is the least that a slice sends: with fewer, what the ring holds
-// at its ends counts.
-const minFrames = 10_000
+// minFrames is the least that a slice sends, and how many it sends at once:
+// with fewer, what the ring holds at its ends counts, and the fixed cost of
+// sending live frames.
+const minFrames = 20_000
 
 // generator sends frames of one kind.
 type generator struct {
 	send func(frames int) error
-	rate float64 // frames a second, as last seen
 }
 
 // Slice sends for about the duration and measures. The first slice of a load
@@ -83,7 +83,7 @@ func (r *Rig) Slice(ctx context.Context, load Load, d time.Duration) (Sample, er
 	if err != nil {
 		return Sample{}, err
 	}
-	elapsed, err := r.run(g, max(minFrames, int(g.rate*d.Seconds())))
+	elapsed, err := r.run(g, d)
 	if err != nil {
 		return Sample{}, err
 	}
@@ -104,18 +104,20 @@ func (r *Rig) Slice(ctx context.Context, load Load, d time.Duration) (Sample, er
 	return s, nil
 }
 
-// run sends frames from the generator's core and follows its rate.
-func (r *Rig) run(g *generator, frames int) (time.Duration, error) {
+// run sends frames from the generator's core until a time is over, but no
+// fewer than minFrames. It goes by the clock, not by a rate that was seen
+// before: frames that find the ring full cost the generator next to nothing.
+func (r *Rig) run(g *generator, d time.Duration) (time.Duration, error) {
 	start := time.Now()
-	err := r.onGenerator(func() error { return g.send(frames) })
-	elapsed := time.Since(start)
-	if err != nil {
-		return 0, err
-	}
-	// A run in which others had the core says nothing about the next one: the
-	// best rate counts, and is forgotten slowly.
-	g.rate = max(0.95*g.rate, float64(frames)/elapsed.Seconds())
-	return elapsed, nil
+	err := r.onGenerator(func() error {
+		for sent := 0; sent < minFrames || time.Since(start) < d; sent += minFrames {
+			if err := g.send(minFrames); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return time.Since(start), err
 }
 
 // settle waits until the forwarding thread has nothing left and returns the
@@ -173,12 +175,7 @@ func (r *Rig) generator(load Load) (*generator, error) {
 		}
 		g.send = rawGenerator(send, load.Length, r.o.Stations)
 	}
-	// A small run for the rate would be wrong for live frames, of which each
-	// call has a fixed cost.
-	if _, err := r.run(g, 50_000); err != nil {
-		return nil, err
-	}
-	if _, err := r.run(g, int(g.rate*MaxSlice.Seconds())); err != nil {
+	if _, err := r.run(g, MaxSlice); err != nil {
 		return nil, err
 	}
 	r.generators[load] = g
@@ -286,13 +283,13 @@ func (r *Rig) sliceOf(ctx context.Context, v Variant, load Load, d time.Duration
 	if err != nil {
 		return s, err
 	}
-	if _, err := r.run(g, 5000); err != nil {
+	if err := r.onGenerator(func() error { return g.send(minFrames / 4) }); err != nil {
 		return s, err
 	}
 	// On a busy machine the forwarding thread may hardly get its core while
 	// the generator sends; what it did then is too little to count.
 	for range 5 {
-		if s, err = r.Slice(ctx, load, d); err != nil || s.Frames >= minFrames/4 {
+		if s, err = r.Slice(ctx, load, d); err != nil || s.Frames >= minFrames/8 {
 			break
 		}
 	}

@@ -57,7 +57,7 @@ func (s StreamStats) Perfect() bool {
 const (
 	streamMagic  = 0x7864706c32736571 // "xdpl2seq"
 	streamHeader = 16                 // magic, stream, number
-	streamFence  = math.MaxUint32     // the number of the frame behind the last
+	streamFence  = math.MaxInt32      // the number of the frame behind the last
 )
 
 // Stream is a stream of numbered frames that is under way.
