@@ -247,8 +247,10 @@ func (g *guestRun) conclude() {
 	}
 }
 
-// troubles are the words in a kernel's log that no test run may cause.
-var troubles = regexp.MustCompile(`\bBUG\b|\bOops\b|WARNING:|Kernel panic|Internal error:|^init: `)
+// troubles are the words in a kernel's log that no test run may cause, and
+// those of a guest that is too small.
+var troubles = regexp.MustCompile(`\bBUG\b|\bOops\b|WARNING:|Kernel panic|Internal error:|` +
+	`Initramfs unpacking failed|Out of memory|^init: `)
 
 // trouble tells whether the kernel complains about itself. "init: " is what a
 // dying /init prints.

@@ -183,6 +183,8 @@ func TestTrouble(t *testing.T) {
 		"Internal error: synchronous external abort: 96000210": true,
 		"WARNING: CPU: 0 PID: 1 at kernel/softirq.c:1":         true,
 		"Kernel panic - not syncing: Attempted to kill init!":  true,
+		"Initramfs unpacking failed: write error":              true,
+		"Out of memory: Killed process 9 (lab.test)":           true,
 		"DEBUG: nothing":                  false,
 		"BUGS are welcome":                false,
 		"8021q: 802.1Q VLAN Support v1.8": false,

@@ -8,18 +8,20 @@ import (
 	"fmt"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/xdpl2/xdpl2/test/vm/kernels"
 )
 
-// Two guests run at a time, one for each processor of a small machine. Each
-// may take its memory, QEMU's translation buffer and some 40 MiB for QEMU:
-// together less than 1 GiB.
+// Two guests run at a time, one for each processor of a small machine. Each may
+// take its memory, QEMU's translation buffer, and what QEMU needs itself: the
+// kernel and the initramfs once more, and some 40 MiB. Together that is less
+// than 1 GiB.
 const (
 	guestsAtOnce      = 2
-	guestMemory       = 384 // MiB
+	guestMemory       = 256 // MiB
 	translationBuffer = 64  // MiB
 )
 
@@ -43,6 +45,16 @@ type machine struct {
 	interactive bool
 }
 
+// kernelParameters are the guests'. The kernel is silent on the console until
+// it panics, and then QEMU ends: /init sends its log in frames. The initramfs is
+// unpacked into ramfs, since a tmpfs holds no more than half of the memory.
+var kernelParameters = []string{
+	"console=ttyAMA0", "quiet", "loglevel=1", "panic=-1",
+	"log_buf_len=4M", "printk.devkmsg=on",
+	"rdinit=/init", "rootfstype=ramfs", "cma=0",
+	"net.ifnames=0",
+}
+
 // guestPorts are the names of the guest's two network cards (virtio-net),
 // which a cable connects.
 const guestPorts = "eth0,eth1"
@@ -61,9 +73,7 @@ func (m machine) arguments() []string {
 		"-no-reboot",
 		"-kernel", m.bundle.Kernel(),
 		"-initrd", m.initramfs,
-		// The kernel is silent on the console until it panics: /init sends
-		// its log in frames.
-		"-append", "console=ttyAMA0 quiet loglevel=1 panic=-1 log_buf_len=4M printk.devkmsg=on net.ifnames=0 rdinit=/init",
+		"-append", strings.Join(kernelParameters, " "),
 	}
 	for i := range 2 {
 		args = append(args,

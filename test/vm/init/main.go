@@ -73,6 +73,10 @@ func run() error {
 		if err := procs.runPackage(plan, p, console); err != nil {
 			return err
 		}
+		// Its file lies in memory, which the next ones may need.
+		if err := os.Remove(p.Binary); err != nil {
+			return err
+		}
 	}
 	if err := klog.stop(); err != nil {
 		return err
