@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -382,6 +383,11 @@ func TestRenamePending(t *testing.T) {
 
 	looking := make(chan error)
 	go func() { looking <- tree.Set("xdpl2", "main", "other", "x") }()
+	select {
+	case err := <-looking:
+		t.Fatalf("did not wait for the rename: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
 	if err := os.Rename(tmp, path); err != nil {
 		t.Fatal(err)
 	}
@@ -444,6 +450,25 @@ func TestReplaced(t *testing.T) {
 	equal(t, "copy", read(t, path+"-copy"), treeConfig)
 }
 
+// countOpen returns how often this process has a file open.
+func countOpen(t *testing.T, path string) (n int) {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fds, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(fds) == 0 {
+		t.Skipf("no /proc/self/fd: %v", err)
+	}
+	for _, fd := range fds {
+		if target, err := os.Readlink(fd); err == nil && target == real {
+			n++
+		}
+	}
+	return n
+}
+
 // TestStagedRemoved has somebody delete the staged file while we wait for its lock.
 func TestStagedRemoved(t *testing.T) {
 	tree := newTree(t, treeConfig, "xdpl2.main.mode='x'\n")
@@ -451,6 +476,9 @@ func TestStagedRemoved(t *testing.T) {
 	f := flocked(t, path, unix.LOCK_EX)
 	done := make(chan error)
 	go func() { done <- tree.Set("xdpl2", "main", "other", "y") }()
+	for opened := 0; opened < 2; opened = countOpen(t, path) {
+		runtime.Gosched()
+	}
 	if err := errors.Join(os.Remove(path), f.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -109,8 +109,10 @@ func leadingInt(s string) (n int64, used int) {
 	start := i
 	var v uint64
 	for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
-		if v = v*10 + uint64(s[i]-'0'); v > math.MaxInt64 {
-			v = math.MaxInt64 + 1 // stays too large, and never wraps
+		if v <= math.MaxInt64/10 {
+			v = v*10 + uint64(s[i]-'0')
+		} else {
+			v = math.MaxUint64 // stays too large
 		}
 	}
 	if i == start {
