@@ -209,8 +209,11 @@ func (b *box) wait(what string, f func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			status, _ := b.client().Status(context.Background())
-			b.t.Fatalf("waited in vain for %s; status %+v", what, status)
+			if b.dir != "" {
+				status, _ := b.client().Status(context.Background())
+				b.t.Logf("status %+v", status)
+			}
+			b.t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"reflect"
 	"time"
 
@@ -153,6 +155,13 @@ func (c *Controller) cleanUp() error {
 		c.log.Info("restored what an earlier daemon changed", "devices", devices)
 	}
 	c.journal, err = openJournal(c.opts.RunDir)
+	if err != nil { // unreadable: a person may want to see it, and nobody else can use it
+		path := filepath.Join(c.opts.RunDir, journalName)
+		if err := os.Rename(path, path+".broken"); err != nil {
+			return fmt.Errorf("set a broken journal aside: %w", err)
+		}
+		c.journal, err = openJournal(c.opts.RunDir)
+	}
 	return err
 }
 
