@@ -4,6 +4,8 @@
 // configuration. Every option is declared once, in declare.go.
 package config
 
+//go:generate sh -c "go run ./reference > ../../docs/uci.md"
+
 // Package is the name of the UCI package.
 const Package = "xdpl2"
 
