@@ -40,6 +40,14 @@ func ParseJSON(text string) (Table, error) {
 // quietNaN is the one that C's strtod and NAN give; Go's has another bit set.
 const quietNaN = 0x7ff8000000000000
 
+var words = []struct {
+	text  string
+	value any
+}{
+	{"null", nil}, {"true", true}, {"false", false},
+	{"nan", math.Float64frombits(quietNaN)}, {"infinity", math.Inf(1)},
+}
+
 type parser struct {
 	in string
 	at int
@@ -185,11 +193,9 @@ func (p *parser) value(depth int) (any, error) {
 	case c >= '0' && c <= '9' || c == '-':
 		return p.number()
 	}
-	for word, v := range map[string]any{
-		"null": nil, "true": true, "false": false, "nan": math.Float64frombits(quietNaN), "infinity": math.Inf(1),
-	} {
-		if p.word(word) {
-			return v, nil
+	for _, w := range words {
+		if p.word(w.text) {
+			return w.value, nil
 		}
 	}
 	return nil, p.fail("expected a value")

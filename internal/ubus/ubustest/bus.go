@@ -39,6 +39,8 @@ type bus struct {
 
 	acl      *acl
 	monitors []*monitor
+
+	draw func() uint32 // draws ids
 }
 
 func newBus(acl *acl) *bus {
@@ -47,6 +49,7 @@ func newBus(acl *acl) *bus {
 		objects: map[uint32]*object{},
 		types:   map[uint32]*objectType{},
 		acl:     acl,
+		draw:    rand.Uint32,
 	}
 	b.changed = sync.NewCond(&b.mu)
 	for id, receive := range map[uint32]receiver{
@@ -71,9 +74,9 @@ func (b *bus) close() {
 }
 
 // newID draws an id that nobody has.
-func newID(taken func(uint32) bool) uint32 {
+func (b *bus) newID(taken func(uint32) bool) uint32 {
 	for {
-		if id := rand.Uint32(); id >= wire.FirstID && !taken(id) {
+		if id := b.draw(); id >= wire.FirstID && !taken(id) {
 			return id
 		}
 	}

@@ -43,7 +43,7 @@ func (b *bus) connect(conn *net.UnixConn, who Credentials, running *sync.WaitGro
 		return
 	}
 	cl := &client{Credentials: who, conn: conn, wake: make(chan struct{}, 1)}
-	cl.id = newID(func(id uint32) bool { return b.clients[id] != nil })
+	cl.id = b.newID(func(id uint32) bool { return b.clients[id] != nil })
 	b.clients[cl.id] = cl
 	b.send(cl, &wire.Message{Type: wire.Hello, Peer: cl.id})
 	gone := make(chan struct{})

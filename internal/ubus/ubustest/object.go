@@ -59,7 +59,7 @@ func (b *bus) addObject(cl *client, m *wire.Message, a *wire.Attrs) int {
 	if o.kind != nil {
 		o.kind.objects++
 	}
-	o.id = newID(func(id uint32) bool { return b.objects[id] != nil })
+	o.id = b.newID(func(id uint32) bool { return b.objects[id] != nil })
 	b.objects[o.id] = o
 	if o.hasPath {
 		b.paths = slices.Insert(b.paths, at, o)
@@ -76,7 +76,7 @@ func (b *bus) addObject(cl *client, m *wire.Message, a *wire.Attrs) int {
 
 // newType reads a signature; nil if a method in it is malformed.
 func (b *bus) newType(signature []byte) *objectType {
-	t := &objectType{id: newID(func(id uint32) bool { return b.types[id] != nil })}
+	t := &objectType{id: b.newID(func(id uint32) bool { return b.types[id] != nil })}
 	for method, err := range blobmsg.All(slices.Clone(signature)) {
 		if err != nil || !method.Named {
 			return nil
