@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -109,8 +110,9 @@ func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
 	}))
 }
 
-// lockRunDir makes the run directory and keeps other daemons out of it until
-// the returned function is called or the process ends.
+// lockRunDir makes the run directory and keeps other daemons out of it, and out
+// of this network namespace, until the returned function is called or the
+// process ends.
 func lockRunDir(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the run directory: %w", err)
@@ -128,16 +130,29 @@ func lockRunDir(dir string) (unlock func(), err error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
+	// Two daemons with different run directories would fight over the same
+	// devices. A name in the abstract namespace belongs to the network namespace,
+	// and goes with the process.
+	only, err := net.Listen("unix", "@xdpl2")
+	if err != nil {
+		f.Close()
+		if errors.Is(err, unix.EADDRINUSE) {
+			return nil, errors.New("a daemon is running already, with another run directory")
+		}
+		return nil, fmt.Errorf("make sure that there is one daemon only: %w", err)
+	}
 	err = f.Truncate(0)
 	if err == nil {
 		_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
 	}
 	if err != nil {
+		only.Close()
 		f.Close()
 		return nil, fmt.Errorf("write %s: %w", path, err)
 	}
 	return func() {
 		_ = f.Truncate(0)
+		only.Close()
 		f.Close()
 	}, nil
 }

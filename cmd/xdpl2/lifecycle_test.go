@@ -266,6 +266,12 @@ func TestSecondDaemon(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
 	contains(t, stderr, fmt.Sprintf("a daemon is running already with run directory %s (process %d)", filepath.Join(b.dir, "run"), b.cmd.Process.Pid))
+	// With a run directory of its own it would fight over the same devices.
+	other := newBox(t, l, confOf("tc"))
+	if _, stderr, code = other.cli("daemon"); code != exitFailed {
+		t.Errorf("another run directory: exit code %d, want %d", code, exitFailed)
+	}
+	contains(t, stderr, "a daemon is running already, with another run directory")
 	if after := traces(t, l); after != before {
 		t.Error("the second daemon changed something")
 	}

@@ -231,6 +231,7 @@ func (c *Controller) reconcileProgram(p *port) {
 	}
 	if p.section == nil { // a target only
 		c.detach(p)
+		c.giveBack(p)
 		return
 	}
 	program, err := c.programOf(p)
