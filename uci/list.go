@@ -35,6 +35,9 @@ func (l *list[T]) find(name string) T {
 
 // add appends an item.
 func (l *list[T]) add(it T) {
+	if l.items == nil {
+		l.items = make([]T, 0, 4) // most sections have a few options
+	}
 	l.items = append(l.items, it)
 	switch {
 	case l.byName != nil:
