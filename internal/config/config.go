@@ -5,6 +5,7 @@
 package config
 
 //go:generate sh -c "go run ./reference > ../../docs/uci.md"
+//go:generate sh -c "go run ./reference luci > ../../luci-app/htdocs/luci-static/resources/xdpl2/options.js"
 
 // Package is the name of the UCI package.
 const Package = "xdpl2"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes the UCI reference, docs/uci.md, from the
-// declarations of the options.
+// Command reference writes what others need to know of the options, from their
+// declarations: the UCI reference (docs/uci.md), or with the argument "luci" the
+// list that LuCI's settings page is made of.
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -13,7 +15,47 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "luci" {
+		fmt.Fprint(os.Stdout, luci())
+		return
+	}
 	fmt.Fprint(os.Stdout, text())
+}
+
+// option is an option's declaration as the settings page reads it.
+type option struct {
+	Section  string   `json:"section"`
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	List     bool     `json:"list,omitempty"`
+	Required bool     `json:"required,omitempty"`
+	Default  string   `json:"default,omitempty"`
+	Choices  []string `json:"choices,omitempty"`
+	Min      uint32   `json:"min,omitempty"`
+	Max      uint32   `json:"max,omitempty"`
+	Help     string   `json:"help"`
+	Expected string   `json:"expected"`
+}
+
+// luci returns a LuCI module with all options.
+func luci() string {
+	var all []option
+	for _, o := range config.Options() {
+		all = append(all, option{o.Section, o.Name, string(o.Type), o.List, o.Required, o.Default, o.Choices, o.Min, o.Max, o.Help, o.Expected()})
+	}
+	list, err := json.MarshalIndent(all, "\t", "\t")
+	if err != nil {
+		panic(err) // strings and numbers only
+	}
+	return fmt.Sprintf(`// SPDX-License-Identifier: Apache-2.0
+// Generated from internal/config/declare.go by make generate; do not edit.
+'use strict';
+'require baseclass';
+
+return baseclass.extend({
+	options: %s
+});
+`, list)
 }
 
 const head = `<!-- SPDX-License-Identifier: Apache-2.0 -->
