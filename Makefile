@@ -45,7 +45,7 @@ test: need-go ## run every test, also on four aarch64 kernels under QEMU (root);
 .PHONY: test-vm
 test-vm: need-go ## run the lab and data path tests on aarch64 kernels; one of them: KERNEL=5.10
 	@scripts/need qemu-system-aarch64:qemu-system-arm xz:xz-utils
-	go run ./test/vm $(if $(KERNEL),--kernel $(KERNEL))
+	go run ./test/vm $(if $(KERNEL),--kernel $(KERNEL)) $(if $(RUN),--run '$(RUN)')
 
 .PHONY: vm-shell
 vm-shell: need-go ## boot one kernel with daemon and lab inside: KERNEL=5.10
