@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"reflect"
 	"strings"
 	"sync"
@@ -335,6 +336,21 @@ func TestCallNoReply(t *testing.T) {
 	}
 	// What the owner answers all the same is nobody's.
 	ok(t, caller.Ping(within(t)))
+
+	// ubusd does not pass the wish on, so that only the bytes tell of it.
+	sent := make(chan *wire.Message, 1)
+	c, err := Dial(within(t), Options{Socket: script(t, func(conn net.Conn) {
+		conn.Write(hello)
+		if m, err := wire.Read(conn, wire.MaxLen); err == nil {
+			sent <- m
+		}
+	})})
+	ok(t, err)
+	defer shut(t, c)
+	ok(t, c.CallNoReply(within(t), id, "tell", nil))
+	if a := wire.Parse(receive(t, sent).Body); !a.NoReply || a.ObjID != id || !a.Has(wire.AttrData) {
+		t.Errorf("sent %+v", a)
+	}
 }
 
 func TestLookup(t *testing.T) {

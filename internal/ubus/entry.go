@@ -116,6 +116,9 @@ func (c *Client) installed(e *entry, l *link, err error) {
 	e.busy, e.rest = false, nil
 	switch {
 	case err == nil:
+		if e.err != nil {
+			c.log.Info("ubusd accepts", "what", e.what)
+		}
 		e.on, e.err = l, nil
 		e.retry.reset()
 	case l.ctx.Err() == nil:

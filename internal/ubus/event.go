@@ -55,8 +55,7 @@ type Listener struct {
 
 // Listen calls a handler with each event whose name is one of the patterns, or
 // begins with what stands before a pattern's final *. The events come in order,
-// one at a time. ubusd finds patterns in a sorted list that it leaves early:
-// where other clients' patterns make it miss an event, so does this client.
+// one at a time, and once each however many patterns they match.
 func (c *Client) Listen(handler func(Event), patterns ...string) (*Listener, error) {
 	if len(patterns) == 0 {
 		return nil, errors.New("listen to events: no pattern")

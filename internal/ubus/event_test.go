@@ -14,6 +14,7 @@ import (
 
 	"github.com/xdpl2/xdpl2/internal/ubus/blobmsg"
 	"github.com/xdpl2/xdpl2/internal/ubus/ubustest"
+	"github.com/xdpl2/xdpl2/internal/ubus/wire"
 )
 
 // identify lets the first client be root and the others nobody.
@@ -175,6 +176,32 @@ func TestNotify(t *testing.T) {
 	ok(t, second.Remove(within(t)))
 	if receive(t, active) || reg.HasSubscribers() {
 		t.Error("the owner is not told of its last subscriber's end")
+	}
+}
+
+// TestSubscribedTwice has a subscriber that is subscribed to one object twice,
+// which only a client that wants it is: it hears and answers everything twice.
+func TestSubscribedTwice(t *testing.T) {
+	d := ubustest.Start(t, ubustest.Options{})
+	owner, other := connect(t, d, Options{}), connect(t, d, Options{})
+	reg := register(t, owner, method("test", "x", echo))
+	s, err := other.SubscribeMatching(func(path string) bool { return path == "test" },
+		SubscribeOptions{Handler: func(_ context.Context, r *Request) error { return r.Reply(table("seen", true)) }})
+	ok(t, err)
+	ok(t, s.Wait(within(t)))
+	l, err := s.entry.current()
+	ok(t, err)
+	// An object that is listed and announced at the same time.
+	s.consider(within(t), l, "test", reg.ID())
+	answers, err := reg.NotifyWait(within(t), "ask", nil)
+	if err != nil || len(answers) != 1 {
+		t.Errorf("listed and announced: %v, %v", answers, err)
+	}
+	ok(t, l.watch(within(t), wire.Subscribe, s.id, reg.ID()))
+	answers, err = reg.NotifyWait(within(t), "ask", nil)
+	if err != nil || len(answers) != 2 || !answers[0].Answered || !answers[1].Answered ||
+		len(answers[0].Replies)+len(answers[1].Replies) != 2 {
+		t.Errorf("subscribed twice: %v, %v", answers, err)
 	}
 }
 

@@ -65,7 +65,8 @@ func encode(v any) ([]byte, error) {
 	data, err := blobmsg.Encode(v)
 	switch {
 	case errors.Is(err, blob.ErrTooLong):
-		return nil, &TooLargeError{len(data), wire.MaxLen}
+		// How much longer is not known.
+		return nil, &TooLargeError{blob.MaxLen + 1, wire.MaxLen}
 	case err != nil:
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	case len(data) > wire.MaxLen:

@@ -3,24 +3,63 @@
 package blobmsg
 
 import (
+	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
+	"reflect"
+	"sync"
 
 	"github.com/xdpl2/xdpl2/internal/ubus/blob"
 )
 
-// Encode writes a table, or anything that Marshal makes one of, as a list of
-// values. nil is an empty list.
-func Encode(v any) ([]byte, error) { return Append(nil, v) }
+// Encode writes a list of values: what a Table holds, or what a map with string
+// keys (sorted) or a struct holds, or a pointer to one. nil is an empty list.
+// Struct fields are named, left out and taken in from embedded structs as
+// encoding/json does it, in the order of their declaration.
+//
+// Widths do not change with the value where that matters to a reader: int64,
+// uint32 and uint64 are always int64 (a uint64 beyond is cut to the largest),
+// smaller integers int32, int16 alone is int16. Only int is int32 where it fits
+// and else int64, as for numbers in JSON. What implements
+// encoding.TextMarshaler is a string.
+func Encode(v any) ([]byte, error) {
+	// Most of the time would go into growing the buffer of a large reply.
+	scratch := buffers.Get().(*[]byte)
+	list, err := Append((*scratch)[:0], v)
+	out := bytes.Clone(list)
+	if cap(list) <= maxKept {
+		*scratch = list
+		buffers.Put(scratch)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// maxKept is the largest buffer that is kept: one for the largest message.
+const maxKept = 2 << 20
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Append is Encode to the end of a buffer.
 func Append(dst []byte, v any) ([]byte, error) {
-	t, err := Marshal(v)
-	if err != nil {
-		return dst, err
+	if t, ok := v.(Table); ok {
+		return appendTable(dst, t, 1)
 	}
-	return appendTable(dst, t, 1)
+	return appendFields(dst, reflect.ValueOf(v))
+}
+
+// Marshal makes a table of what Encode takes.
+func Marshal(v any) (Table, error) {
+	if t, ok := v.(Table); ok {
+		return t, nil
+	}
+	list, err := Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(list)
 }
 
 func appendTable(dst []byte, t Table, depth int) ([]byte, error) {
@@ -49,14 +88,11 @@ func appendArray(dst []byte, a Array, depth int) ([]byte, error) {
 	return dst, nil
 }
 
+// appendValue writes a value of a container at that depth.
 func appendValue(dst []byte, name string, v any, depth int) ([]byte, error) {
-	t, ok := typeOf(v)
+	t, ok := TypeOf(v)
 	if !ok {
-		var err error
-		if v, err = normal(v, depth); err != nil {
-			return dst, fmt.Errorf("%q: %w", name, err)
-		}
-		t, _ = typeOf(v)
+		return appendReflected(dst, name, reflect.ValueOf(v), depth)
 	}
 	dst, mark, err := begin(dst, t, name)
 	if err != nil {
@@ -91,9 +127,7 @@ func appendValue(dst []byte, name string, v any, depth int) ([]byte, error) {
 }
 
 // TypeOf is the type that a decoded value has on the wire.
-func TypeOf(v any) (t Type, ok bool) { return typeOf(v) }
-
-func typeOf(v any) (Type, bool) {
+func TypeOf(v any) (t Type, ok bool) {
 	switch v.(type) {
 	case nil:
 		return Null, true

@@ -89,22 +89,9 @@ func (a *acl) load(t blobmsg.Table) {
 }
 
 // matching calls f with the grants whose path matches, until it returns false.
-// The walk ends early as that of events does.
-func (a *acl) matching(path string, among func(*grant) bool, f func(*grant) bool) {
-	agreed := 0
+func (a *acl) matching(path string, f func(*grant) bool) {
 	for _, g := range a.grants {
-		if !among(g) {
-			continue
-		}
-		n, full := matchLen(path, g.key)
-		if n < agreed {
-			return
-		}
-		agreed = n
-		if !full && (!g.prefix || n != len(g.key)) {
-			continue
-		}
-		if !f(g) {
+		if matches(path, g.key, g.prefix) && !f(g) {
 			return
 		}
 	}
@@ -115,7 +102,7 @@ func (b *bus) allowed(cl *client, r right, path, method string) (ok bool) {
 	if cl == nil || cl.UID == 0 {
 		return true
 	}
-	b.acl.matching(path, func(*grant) bool { return true }, func(g *grant) bool {
+	b.acl.matching(path, func(g *grant) bool {
 		mine := g.user != "" && g.user == cl.User || g.user == "" && g.group == cl.Group
 		if mine && g.right == r {
 			ok = r != access || slices.Contains(g.methods, method) || slices.Contains(g.methods, "*")
@@ -136,7 +123,10 @@ func (b *bus) callACL(cl *client, m *wire.Message, method string, _ []byte, _ bo
 		if !o.hasPath {
 			continue
 		}
-		b.acl.matching(o.path, func(g *grant) bool { return g.hasPrivate }, func(g *grant) bool {
+		b.acl.matching(o.path, func(g *grant) bool {
+			if !g.hasPrivate {
+				return true
+			}
 			t := blobmsg.Table{{Name: "obj", Value: o.path}}
 			if g.user != "" {
 				t = append(t, blobmsg.Field{Name: "user", Value: g.user})

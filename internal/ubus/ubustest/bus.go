@@ -4,6 +4,7 @@ package ubustest
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync"
 
 	"github.com/xdpl2/xdpl2/internal/ubus/wire"
@@ -123,12 +124,10 @@ func (b *bus) answer(cl *client, m *wire.Message, t wire.Type, body wire.Body) {
 	b.send(cl, &wire.Message{Type: t, Seq: m.Seq, Peer: m.Peer, Body: body})
 }
 
-// matchLen is how far two strings agree, and whether they do to their ends.
-func matchLen(s, key string) (n int, full bool) {
-	for n < len(s) && n < len(key) && s[n] == key[n] {
-		n++
-	}
-	return n, n == len(s) && n == len(key)
+// matches is whether a name is a pattern's key, or begins with it if the pattern
+// ended in *.
+func matches(name, key string, prefix bool) bool {
+	return name == key || prefix && strings.HasPrefix(name, key)
 }
 
 // without removes what a function picks. The order stays.

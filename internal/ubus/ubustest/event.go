@@ -103,25 +103,15 @@ func (b *bus) sendEvent(cl *client, data []byte, hasData bool) int {
 	return statusOK
 }
 
-// event sends an event to every object that hears it, once, and not to the
-// sender's. The walk ends where a pattern agrees less with the event than the
-// one before: that is not always behind the last that matches.
+// event sends an event to every object that hears it, once, in the order of
+// the patterns, and not to the sender's.
 func (b *bus) event(sender *client, id string, data []byte) {
 	b.eventRound++
-	agreed := 0
 	// The list may change while events are sent only by a disconnection, which
 	// happens elsewhere.
 	for _, l := range b.listeners {
-		n, full := matchLen(id, l.key)
-		if n < agreed {
-			break
-		}
-		agreed = n
-		if !full && (!l.prefix || n != len(l.key)) {
-			continue
-		}
 		o := l.object
-		if o.client == sender || o.heard == b.eventRound {
+		if !matches(id, l.key, l.prefix) || o.client == sender || o.heard == b.eventRound {
 			continue
 		}
 		o.heard = b.eventRound
