@@ -4,6 +4,7 @@ package bridge
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"time"
@@ -59,8 +60,11 @@ type Link struct {
 	Up      bool // administratively
 	Carrier bool
 	Master  int // ifindex of the bridge, bond or the like; 0 if none
-	Parent  int // ifindex of the device that a VLAN device sits on; 0 if none
+	Parent  int // ifindex of the device that a VLAN or DSA device sits on; 0 if none
 	XDP     uint32
+	// Switch identifies the hardware switch that the device is a port of, in
+	// hexadecimal; empty if it is none (IFLA_PHYS_SWITCH_ID).
+	Switch string
 	// MasterKind is the kind of the master ("bridge", "bond", ...).
 	MasterKind string
 	// Port is set for a member of a bridge, Bridge for a bridge.
@@ -121,6 +125,8 @@ func parseLink(data []byte) (l Link, bridgeOnly bool, err error) {
 					return l, false, err
 				}
 			}
+		case unix.IFLA_PHYS_SWITCH_ID:
+			l.Switch = hex.EncodeToString(a.Value)
 		case unix.IFLA_LINKINFO:
 			if err := l.parseInfo(a.Value); err != nil {
 				return l, false, err
@@ -131,7 +137,7 @@ func parseLink(data []byte) (l Link, bridgeOnly bool, err error) {
 			}
 		}
 	}
-	if elsewhere || l.Kind != "vlan" {
+	if elsewhere || l.Kind != "vlan" && l.Kind != "dsa" {
 		l.Parent = 0 // a veth's peer, a tunnel's underlay: not ours to care for
 	}
 	return l, msg.Family == unix.AF_BRIDGE, nil

@@ -54,6 +54,25 @@ func whyNot(ls links, l bridge.Link, main *config.Main) string {
 	case br.Bridge != nil && br.Bridge.VLANFiltering:
 		return fmt.Sprintf("%s is VLAN-aware, which this version leaves to the bridge", br.Name)
 	}
+	return ls.switchReason(l)
+}
+
+// switchReason returns why a device of a hardware switch is left alone, or "".
+// The switch forwards between its own ports without the CPU; taking those
+// frames to the CPU would undo that. On the conduit, the device between switch
+// and CPU, frames carry the switch's own tag.
+func (ls links) switchReason(l bridge.Link) string {
+	for _, other := range ls {
+		if other.Index == l.Index {
+			continue
+		}
+		if l.Switch != "" && other.Switch == l.Switch && other.Master == l.Master {
+			return fmt.Sprintf("%s and %s are ports of one hardware switch, which forwards between them itself", l.Name, other.Name)
+		}
+		if other.Kind == "dsa" && other.Parent == l.Index {
+			return fmt.Sprintf("%s connects a hardware switch (%s is one of its ports): frames on it carry the switch's tag", l.Name, other.Name)
+		}
+	}
 	return ""
 }
 

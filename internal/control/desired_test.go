@@ -13,15 +13,20 @@ import (
 
 func someLinks() links {
 	return links{
-		1: {Index: 1, Name: "br-lan", Kind: "bridge", Up: true, Bridge: &bridge.Bridge{}},
-		2: {Index: 2, Name: "eth1", Master: 1, MasterKind: "bridge", MTU: 1500, Up: true, Carrier: true, Port: &bridge.Port{State: bridge.Forwarding, Learning: true}},
-		3: {Index: 3, Name: "bond0", Kind: "bond", Up: true},
-		4: {Index: 4, Name: "eth4", Master: 3, MasterKind: "bond", Up: true},
-		5: {Index: 5, Name: "br-wan", Kind: "bridge", Up: true, Bridge: &bridge.Bridge{}},
-		6: {Index: 6, Name: "eth6", Master: 5, MasterKind: "bridge", Up: true, Port: &bridge.Port{State: bridge.Forwarding}},
-		7: {Index: 7, Name: "eth7", Up: true},
-		8: {Index: 8, Name: "br-vlan", Kind: "bridge", Up: true, Bridge: &bridge.Bridge{VLANFiltering: true}},
-		9: {Index: 9, Name: "eth9", Master: 8, MasterKind: "bridge", Up: true, Port: &bridge.Port{State: bridge.Forwarding}},
+		1:  {Index: 1, Name: "br-lan", Kind: "bridge", Up: true, Bridge: &bridge.Bridge{}},
+		2:  {Index: 2, Name: "eth1", Master: 1, MasterKind: "bridge", MTU: 1500, Up: true, Carrier: true, Port: &bridge.Port{State: bridge.Forwarding, Learning: true}},
+		3:  {Index: 3, Name: "bond0", Kind: "bond", Up: true},
+		4:  {Index: 4, Name: "eth4", Master: 3, MasterKind: "bond", Up: true},
+		5:  {Index: 5, Name: "br-wan", Kind: "bridge", Up: true, Bridge: &bridge.Bridge{}},
+		6:  {Index: 6, Name: "eth6", Master: 5, MasterKind: "bridge", Up: true, Port: &bridge.Port{State: bridge.Forwarding}},
+		7:  {Index: 7, Name: "eth7", Up: true},
+		8:  {Index: 8, Name: "br-vlan", Kind: "bridge", Up: true, Bridge: &bridge.Bridge{VLANFiltering: true}},
+		10: {Index: 10, Name: "lan1", Kind: "dsa", Parent: 12, Switch: "01", Master: 1, MasterKind: "bridge", Up: true, Port: &bridge.Port{}},
+		11: {Index: 11, Name: "lan2", Kind: "dsa", Parent: 12, Switch: "01", Master: 1, MasterKind: "bridge", Up: true, Port: &bridge.Port{}},
+		12: {Index: 12, Name: "conduit", Master: 1, MasterKind: "bridge", Up: true, Port: &bridge.Port{}},
+		13: {Index: 13, Name: "alone", Switch: "02", Master: 1, MasterKind: "bridge", Up: true, Port: &bridge.Port{}},
+		14: {Index: 14, Name: "wan", Switch: "02", Up: true},
+		9:  {Index: 9, Name: "eth9", Master: 8, MasterKind: "bridge", Up: true, Port: &bridge.Port{State: bridge.Forwarding}},
 	}
 }
 
@@ -35,6 +40,10 @@ func TestWhyNot(t *testing.T) {
 		{"br-lan", "eth4", "member of a bond"},
 		{"br-lan", "eth6", "eth6 is a port of br-wan, not of br-lan"},
 		{"br-vlan", "eth9", "VLAN-aware"},
+		{"br-lan", "lan1", "lan1 and lan2 are ports of one hardware switch"},
+		{"br-lan", "lan2", "lan2 and lan1 are ports of one hardware switch"},
+		{"br-lan", "conduit", "connects a hardware switch"},
+		{"br-lan", "alone", ""}, // its switch's other port is not in the bridge
 	} {
 		main := config.Default().Main
 		main.Bridge = c.bridge

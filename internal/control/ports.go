@@ -13,6 +13,7 @@ import (
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/datapath"
+	"github.com/xdpl2/xdpl2/internal/netdev"
 )
 
 // port is a device that frames can leave by, and enter by if it has a section.
@@ -136,10 +137,13 @@ func (c *Controller) reconcilePort(p *port) {
 	case !present:
 		p.state, p.reason = api.Waiting, fmt.Sprintf("there is no device %s; it is taken when it appears", p.device)
 	default:
-		if p.reason = whyNot(c.links, l, main); p.reason != "" {
+		p.reason = whyNot(c.links, l, main)
+		if p.reason == "" && !main.Wireless && netdev.Wireless(p.device) {
+			p.reason = fmt.Sprintf("%s is wireless: stations there come and go, and isolation is the driver's (option wireless of section main allows it)", p.device)
+		}
+		p.state = api.Accelerating
+		if p.reason != "" {
 			p.state = api.NotAccelerated
-		} else {
-			p.state = api.Accelerating
 		}
 	}
 	if p.ifindex != l.Index { // another device under the same name, or none
