@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,8 +66,8 @@ func TestMarshal(t *testing.T) {
 // TestTypes is about widths: a reader who knows the type must not be surprised
 // by a value.
 func TestTypes(t *testing.T) {
-	for _, tt := range []struct{ in, want any }{
-		{int(1), int32(1)}, {int(math.MaxInt32 + 1), int64(math.MaxInt32 + 1)}, {int(math.MinInt32), int32(math.MinInt32)},
+	tests := []struct{ in, want any }{
+		{int(1), int32(1)}, {int(math.MinInt32), int32(math.MinInt32)},
 		{int8(-1), int32(-1)}, {int16(-1), int16(-1)}, {int32(1), int32(1)}, {int64(1), int64(1)},
 		{uint8(255), int32(255)}, {uint16(65535), int32(65535)}, {uint32(1), int64(1)}, {uint(1), int64(1)},
 		{uint64(1), int64(1)}, {uint64(math.MaxUint64), int64(math.MaxInt64)},
@@ -75,7 +76,12 @@ func TestTypes(t *testing.T) {
 		{[]int{1}, Array{int32(1)}}, {[2]bool{true}, Array{true, false}}, {[]string(nil), Array{}},
 		{map[string]int{"a": 1}, Table{{"a", int32(1)}}},
 		{[]any{nil, 1, "x", []any{}}, Array{nil, int32(1), "x", Array{}}},
-	} {
+	}
+	if wide := math.MaxInt32; strconv.IntSize == 64 {
+		wide++
+		tests = append(tests, struct{ in, want any }{wide, int64(math.MaxInt32 + 1)})
+	}
+	for _, tt := range tests {
 		list, err := Encode(Table{{"v", tt.in}})
 		if err != nil {
 			t.Errorf("%T %v: %v", tt.in, tt.in, err)
