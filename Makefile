@@ -32,7 +32,7 @@ demo: need-go ## show a Linux bridge being accelerated in a lab router (30 s, ro
 .PHONY: demo-shell
 demo-shell: need-go ## the same lab, left open with a shell in it (root)
 	@scripts/need-root demo-shell
-	@scripts/need ip:iproute2
+	@scripts/need ip:iproute2 ping:iputils-ping
 	@$(MAKE) --no-print-directory -s build
 	@build/xdpl2-bench demo --shell
 

@@ -158,7 +158,7 @@ func stationsCommand() *command {
 			}
 			t := table{{"STATION", "VLAN", "PORT", "SOURCE", "SEEN"}}
 			for _, s := range list.Stations {
-				t = append(t, []string{s.MAC, number(s.VLAN), s.Port, s.Source, seenWords(s.Seen)})
+				t = append(t, []string{s.MAC, number(s.VLAN), s.Port, s.Source, seenWords(s)})
 			}
 			t.print(e.stdout)
 			if len(list.Stations) < list.Total {
@@ -169,11 +169,14 @@ func stationsCommand() *command {
 	}
 }
 
-func seenWords(seconds float64) string {
-	if seconds < 0 {
+func seenWords(s api.Station) string {
+	switch {
+	case s.Source == "local": // the box does not send through its ports' programs
+		return ""
+	case s.Seen < 0:
 		return "not yet"
 	}
-	return fmt.Sprintf("%.0f s ago", seconds)
+	return fmt.Sprintf("%.0f s ago", s.Seen)
 }
 
 func countersCommand() *command {
