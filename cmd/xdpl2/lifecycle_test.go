@@ -21,6 +21,7 @@ import (
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netdev"
 )
 
 func contextWithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -66,7 +67,7 @@ func traces(t testing.TB, l *lab.Lab) string {
 	t.Helper()
 	var out strings.Builder
 	must(t, l.Router.Do(func() error {
-		links, err := netlink.LinkList()
+		links, err := netdev.Dump(netlink.LinkList)
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func traces(t testing.TB, l *lab.Lab) string {
 			if a.Xdp != nil && a.Xdp.Attached {
 				out.WriteString(" XDP attached")
 			}
-			qdiscs, err := netlink.QdiscList(dev)
+			qdiscs, err := netdev.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(dev) })
 			if err != nil {
 				return err
 			}
@@ -85,7 +86,7 @@ func traces(t testing.TB, l *lab.Lab) string {
 				fmt.Fprintf(&out, " qdisc %s", q.Type())
 			}
 			for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
-				filters, _ := netlink.FilterList(dev, parent) // fails without clsact
+				filters, _ := netdev.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(dev, parent) }) // fails without clsact
 				fmt.Fprintf(&out, " %d filters", len(filters))
 			}
 			if lab.HasTCX() {

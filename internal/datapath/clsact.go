@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/bpf"
+	"github.com/xdpl2/xdpl2/internal/netdev"
 )
 
 // Where our filter sits among those of a device's ingress: in front of what
@@ -28,7 +29,8 @@ func (d *Datapath) NeedsClsact() bool { return d.noTCX }
 
 // HasClsact reports whether a device has a clsact qdisc, anybody's.
 func HasClsact(ifindex int) (bool, error) {
-	qdiscs, err := netlink.QdiscList(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: ifindex}})
+	dev := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: ifindex}}
+	qdiscs, err := netdev.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(dev) })
 	if err != nil {
 		return false, fmt.Errorf("list the qdiscs of ifindex %d: %w", ifindex, err)
 	}
@@ -120,23 +122,27 @@ func gone(err error) bool {
 func onlyOurs(ifindex int) bool {
 	dev := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: ifindex}}
 	for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
-		if filters, err := netlink.FilterList(dev, parent); err != nil || len(filters) > 0 {
+		if filters, err := filtersOf(dev, parent); err != nil || len(filters) > 0 {
 			return false
 		}
 	}
 	return true
 }
 
+func filtersOf(dev netlink.Link, parent uint32) ([]netlink.Filter, error) {
+	return netdev.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(dev, parent) })
+}
+
 // Cleanup removes the filters that a daemon left which was killed, on all
 // devices, and returns the names of the devices where it found some. The
 // qdiscs stay: who added them knows whether they were there before.
 func Cleanup() (devices []string, err error) {
-	links, err := netlink.LinkList()
+	links, err := netdev.Dump(netlink.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
 	for _, dev := range links {
-		filters, ferr := netlink.FilterList(dev, netlink.HANDLE_MIN_INGRESS)
+		filters, ferr := filtersOf(dev, netlink.HANDLE_MIN_INGRESS)
 		if ferr != nil {
 			continue // a device without clsact
 		}

@@ -262,7 +262,7 @@ func (h *Host) Roam(ctx context.Context, p *Port) (old string, err error) {
 	if err != nil && !isNotExist(err) {
 		return old, err
 	}
-	addrs, err := handle.AddrList(link, unix.AF_INET)
+	addrs, err := netdev.Dump(func() ([]netlink.Addr, error) { return handle.AddrList(link, unix.AF_INET) })
 	if err != nil {
 		return old, fmt.Errorf("roam %s: %w", h.Name, err)
 	}
@@ -342,7 +342,7 @@ func (h *Host) FlushNeighbours() error {
 		return err
 	}
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
-		list, err := handle.NeighList(0, family)
+		list, err := netdev.Dump(func() ([]netlink.Neigh, error) { return handle.NeighList(0, family) })
 		if err != nil {
 			return fmt.Errorf("list neighbours of %s: %w", h.Name, err)
 		}

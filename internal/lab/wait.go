@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/internal/netdev"
 )
 
 // WaitUntil waits until cond is true. It asks at once and again after every
@@ -59,7 +61,7 @@ func (ns *NS) waitAddresses(ctx context.Context, dev string) error {
 		return err
 	}
 	return ns.WaitUntil(ctx, "addresses of "+dev+" of "+ns.label, func() (bool, error) {
-		addrs, err := h.AddrList(link, unix.AF_INET6)
+		addrs, err := netdev.Dump(func() ([]netlink.Addr, error) { return h.AddrList(link, unix.AF_INET6) })
 		if err != nil {
 			return false, fmt.Errorf("list addresses: %w", err)
 		}
@@ -99,7 +101,7 @@ func (l *Lab) StationPort(mac net.HardwareAddr) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := h.NeighList(0, unix.AF_BRIDGE)
+	list, err := netdev.Dump(func() ([]netlink.Neigh, error) { return h.NeighList(0, unix.AF_BRIDGE) })
 	if err != nil {
 		return "", fmt.Errorf("list stations: %w", err)
 	}
