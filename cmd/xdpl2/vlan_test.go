@@ -67,6 +67,12 @@ func TestHiddenTagsDoNotLeak(t *testing.T) {
 		ctx := testContext(t)
 		sender, err := h1.Sender()
 		must(t, err)
+		if w.engine == "generic" { // the daemon hears of the feature from the kernel
+			b.wait("the change of eth2's features to be noticed", func() bool {
+				must(t, sender.Send(lab.UDP(lab.Between(h1, h2))))
+				return b.count("eth1", "pass_vlan") > 0
+			})
+		}
 		for _, to := range []*lab.Host{h2, h3} {
 			got, err := to.Capture()
 			must(t, err)
