@@ -4,12 +4,16 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/lab"
@@ -307,4 +311,28 @@ func TestAgeing(t *testing.T) {
 	}
 	close(stop)
 	must(t, <-talked)
+}
+
+// TestMoreStationsThanFit: those that do not fit are told of, and taken when
+// there is room again.
+func TestMoreStationsThanFit(t *testing.T) {
+	l := lab.ForTest(t, lab.Options{NoIPv6: true, Bridge: lab.BridgeOptions{AgeingTime: 8 * time.Second}})
+	b := newBox(t, l, confOf("tc", "option max_stations '16'"))
+	b.start()
+	h, err := l.Router.Handle()
+	must(t, err)
+	dev, err := l.Router.Link("eth2")
+	must(t, err)
+	entry := func(n byte) *netlink.Neigh {
+		return &netlink.Neigh{LinkIndex: dev.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER,
+			State: netlink.NUD_NOARP, HardwareAddr: net.HardwareAddr{2, 0xfe, 0, 0, 0, n}}
+	}
+	for n := range byte(30) {
+		must(t, h.NeighSet(entry(n)))
+	}
+	b.wait("the overflow to be told of", func() bool { return b.status().Overflow > 10 })
+	for n := range byte(25) {
+		must(t, h.NeighDel(entry(n)))
+	}
+	b.wait("the others to be taken", func() bool { s := b.status(); return s.Overflow == 0 && s.Stations == 5 })
 }

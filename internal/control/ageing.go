@@ -71,6 +71,7 @@ func (c *Controller) age() {
 		c.refresh(key, br.Index)
 	}
 	c.heal(present, br.Index)
+	c.retryOverflow(br.Index)
 }
 
 // refresh tells the bridge that a station is alive. It looks at the map again

@@ -139,7 +139,18 @@ func (c *Controller) putStation(key datapath.StationKey, want station) {
 		c.log.Error("station not written", "station", key.String(), "error", err)
 		return
 	}
+	delete(c.overflow, key)
 	c.stations[key] = &want
+}
+
+// retryOverflow writes stations that did not fit, as far as there is room now.
+func (c *Controller) retryOverflow(br int) {
+	for key := range c.overflow {
+		c.writeStation(key, br)
+		if _, full := c.overflow[key]; full {
+			return
+		}
+	}
 }
 
 func (c *Controller) deleteStation(key datapath.StationKey) {
