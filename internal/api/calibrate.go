@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import "time"
+
+// Calibration is what forwarding costs on this box, measured between virtual
+// devices in network namespaces of its own.
+type Calibration struct {
+	Time    time.Time        `json:"time"`
+	Kernel  string           `json:"kernel"`
+	Machine string           `json:"machine"`
+	Rows    []CalibrationRow `json:"rows"`
+	// Missing says what could not be measured and why, a line each.
+	Missing []string `json:"missing"`
+}
+
+// CalibrationRow is one engine at one kind of work.
+type CalibrationRow struct {
+	Work   string  `json:"work"`           // roomy, tight, tcp
+	Size   int     `json:"size,omitempty"` // bytes of a frame; 0 for tcp
+	Engine string  `json:"engine"`         // bridge, generic, tc
+	Nanos  float64 `json:"ns_per_frame,omitempty"`
+	Rate   float64 `json:"rate"` // frames a second, or bits a second for tcp
+	// Ratio is the rate divided by the bridge's in the same turn (median),
+	// between Low and High with 95% confidence.
+	Ratio float64 `json:"ratio"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
