@@ -39,7 +39,7 @@ func (a *ageing) adjust(ageingTime time.Duration) {
 
 // age reads the marks and refreshes what needs it.
 func (c *Controller) age() {
-	br, ok := c.links.byName(c.config.Main.Bridge)
+	br, ok := c.links.byName(c.bridgeName())
 	if !ok || br.Bridge == nil || len(c.stations) == 0 {
 		return
 	}

@@ -38,11 +38,11 @@ func (ls links) hasVLANDevice(port int) bool {
 
 // whyNot returns the reason for which a port must be left to the bridge, in
 // words for people, or "".
-func whyNot(ls links, l bridge.Link, main *config.Main) string {
-	br, ok := ls.byName(main.Bridge)
+func whyNot(ls links, l bridge.Link, bridgeName string) string {
+	br, ok := ls.byName(bridgeName)
 	switch {
 	case !ok || br.Kind != "bridge":
-		return fmt.Sprintf("there is no bridge %s", main.Bridge)
+		return fmt.Sprintf("there is no bridge %s", bridgeName)
 	case l.Kind == "bridge":
 		return fmt.Sprintf("%s is itself a bridge", l.Name)
 	case l.Master == 0:

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/xdpl2/xdpl2/internal/bridge"
-	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 )
 
@@ -45,10 +44,8 @@ func TestWhyNot(t *testing.T) {
 		{"br-lan", "conduit", "connects a hardware switch"},
 		{"br-lan", "alone", ""}, // its switch's other port is not in the bridge
 	} {
-		main := config.Default().Main
-		main.Bridge = c.bridge
 		l, _ := someLinks().byName(c.device)
-		got := whyNot(someLinks(), l, &main)
+		got := whyNot(someLinks(), l, c.bridge)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s in %s: got %q, want %q", c.device, c.bridge, got, c.want)
 		}

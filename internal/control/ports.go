@@ -45,7 +45,7 @@ func (c *Controller) reconcile() {
 	for _, p := range c.ordered() {
 		c.reconcileProgram(p)
 	}
-	if br, ok := c.links.byName(c.config.Main.Bridge); ok && br.Bridge != nil {
+	if br, ok := c.links.byName(c.bridgeName()); ok && br.Bridge != nil {
 		c.ageing.adjust(br.Bridge.AgeingTime)
 	}
 }
@@ -137,7 +137,7 @@ func (c *Controller) reconcilePort(p *port) {
 	case !present:
 		p.state, p.reason = api.Waiting, fmt.Sprintf("there is no device %s; it is taken when it appears", p.device)
 	default:
-		p.reason = whyNot(c.links, l, main)
+		p.reason = whyNot(c.links, l, c.bridgeName())
 		if p.reason == "" && !main.Wireless && netdev.Wireless(p.device) {
 			p.reason = fmt.Sprintf("%s is wireless: stations there come and go, and isolation is the driver's (option wireless of section main allows it)", p.device)
 		}

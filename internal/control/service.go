@@ -149,7 +149,7 @@ func (c *Controller) stationList(q api.StationQuery) (*api.StationList, error) {
 	// were taken from.
 	portOf := func(s *station) string {
 		if s.Local {
-			return c.config.Main.Bridge
+			return c.bridgeName()
 		}
 		return c.links[s.ifindex].Name
 	}

@@ -29,7 +29,7 @@ const (
 // written even if nothing seems new: the data path may have removed the
 // station meanwhile, because it moved.
 func (c *Controller) followStations(changes []bridge.Change) {
-	br, ok := c.links.byName(c.config.Main.Bridge)
+	br, ok := c.links.byName(c.bridgeName())
 	if !ok {
 		return
 	}
@@ -42,7 +42,7 @@ func (c *Controller) followStations(changes []bridge.Change) {
 
 // syncStations makes all stations what they should be.
 func (c *Controller) syncStations() {
-	br, _ := c.links.byName(c.config.Main.Bridge)
+	br, _ := c.links.byName(c.bridgeName())
 	for key := range c.overflow {
 		delete(c.overflow, key)
 	}
