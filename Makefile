@@ -3,7 +3,9 @@
 
 VERSION := $(shell cat VERSION)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-GO_BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
+# The control socket speaks plain HTTP/1.1: net/http's HTTP/2 would never run.
+TAGS := nethttpomithttp2
+GO_BUILD = CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags "$(LDFLAGS)"
 # VM=0 leaves the kernels under QEMU out of `make test`.
 VM ?= 1
 
