@@ -139,6 +139,7 @@ func stationsCommand() *command {
 		short: "List the stations that the fast path knows",
 		flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&q.Port, "port", "", "only those behind this `DEVICE`")
+			fs.StringVar(&q.Search, "search", "", "only those with `TEXT` in their address or their port's name")
 			fs.IntVar(&q.VLAN, "vlan", -1, "only those in this VLAN")
 			fs.IntVar(&q.Limit, "limit", 0, "at most so many")
 			fs.IntVar(&q.Offset, "offset", 0, "leave out so many at the beginning")

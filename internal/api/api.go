@@ -55,6 +55,9 @@ type Status struct {
 	Stations    int `json:"stations"`
 	MaxStations int `json:"max_stations"`
 	Overflow    int `json:"stations_overflow"`
+	// Verdicts is what became of the frames, summed over the ports: all
+	// verdicts, in one order.
+	Verdicts []VerdictCount `json:"verdicts"`
 	// Accelerated is the share of all frames that the fast path carried, 0 to
 	// 1; -1 if there were none.
 	Accelerated float64 `json:"accelerated_share"`
@@ -67,7 +70,8 @@ type Status struct {
 	ConfigWarnings []Problem `json:"config_warnings"`
 }
 
-// PortStatus says whether a port is accelerated, how, and if not, why.
+// PortStatus says whether a port is accelerated, how, and if not, why; and how
+// much it carries, so that one question tells all that an overview shows.
 type PortStatus struct {
 	Device string `json:"device"`
 	State  string `json:"state"`
@@ -75,25 +79,25 @@ type PortStatus struct {
 	Engine string `json:"engine,omitempty"`
 	Hook   string `json:"hook,omitempty"`
 	// Engines says of each engine "in use" or why not.
-	Engines map[string]string `json:"engines"`
+	Engines  map[string]string `json:"engines"`
+	Up       bool              `json:"up"`
+	Carrier  bool              `json:"carrier"`
+	Speed    int               `json:"speed_mbit"` // 0: unknown
+	Target   string            `json:"target,omitempty"`
+	Stations int               `json:"stations"`
+	// Redirected and Passed sum the frames that arrived at this port.
+	Redirected Count `json:"redirected"`
+	Passed     Count `json:"passed"`
 }
 
 // Port is what is known of a port.
 type Port struct {
 	PortStatus
-	Ifindex  int    `json:"ifindex"` // 0: the device is not there
-	Driver   string `json:"driver,omitempty"`
-	Speed    int    `json:"speed_mbit"` // 0: unknown
-	Up       bool   `json:"up"`
-	Carrier  bool   `json:"carrier"`
-	Master   string `json:"master,omitempty"`
-	STP      string `json:"stp_state,omitempty"`
-	MTU      int    `json:"mtu"`
-	Target   string `json:"target,omitempty"`
-	Stations int    `json:"stations"`
-	// Redirected and Passed sum the frames that arrived at this port.
-	Redirected Count `json:"redirected"`
-	Passed     Count `json:"passed"`
+	Ifindex int    `json:"ifindex"` // 0: the device is not there
+	Driver  string `json:"driver,omitempty"`
+	Master  string `json:"master,omitempty"`
+	STP     string `json:"stp_state,omitempty"`
+	MTU     int    `json:"mtu"`
 }
 
 // Count counts frames and their bytes (from the destination address on,
@@ -106,6 +110,7 @@ type Count struct {
 // StationQuery selects stations.
 type StationQuery struct {
 	Port   string // device name; empty: all
+	Search string // part of the address or of the port's name; empty: all
 	VLAN   int    // -1: all
 	Limit  int    // 0: all
 	Offset int

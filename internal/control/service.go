@@ -7,6 +7,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
@@ -20,8 +21,25 @@ var _ api.Service = (*Controller)(nil)
 // Status implements api.Service.
 func (c *Controller) Status(ctx context.Context) (*api.Status, error) {
 	var s *api.Status
-	err := c.call(ctx, func() { s = c.status() })
-	return s, err
+	if err := c.call(ctx, func() { s = c.status() }); err != nil {
+		return nil, err
+	}
+	for i := range s.Ports {
+		s.Ports[i].Speed = speedOf(&s.Ports[i])
+	}
+	return s, nil
+}
+
+// speedOf asks a port's driver, outside the loop: drivers may take their time.
+func speedOf(p *api.PortStatus) int {
+	if !p.Up {
+		return 0
+	}
+	speed, err := netdev.LinkSpeed(p.Device)
+	if err != nil {
+		return 0 // virtual devices have none
+	}
+	return speed.Mbps
 }
 
 func (c *Controller) status() *api.Status {
@@ -44,25 +62,38 @@ func (c *Controller) status() *api.Status {
 			s.ConfigWarnings = append(s.ConfigWarnings, apiProblem(p))
 		}
 	}
-	var carried, passed uint64
+	behind := c.stationsBehind()
+	var sum datapath.Counters
 	for _, p := range c.ordered() {
 		if p.section == nil {
 			continue
 		}
-		s.Ports = append(s.Ports, c.portStatus(p))
 		counters := c.countersOf(p)
-		carried += counters.Accelerated().Packets
-		passed += counters.Passed().Packets
+		s.Ports = append(s.Ports, c.portStatus(p, behind, &counters))
+		for v := range counters {
+			sum[v].Packets += counters[v].Packets
+			sum[v].Bytes += counters[v].Bytes
+		}
 	}
+	s.Verdicts = verdictCounts(&sum)
 	s.Accelerated = -1
-	if carried+passed > 0 {
+	if carried, passed := sum.Accelerated().Packets, sum.Passed().Packets; carried+passed > 0 {
 		s.Accelerated = float64(carried) / float64(carried+passed)
 	}
 	return s
 }
 
-func (c *Controller) portStatus(p *port) api.PortStatus {
-	s := api.PortStatus{Device: p.device, State: p.state, Reason: p.reason, Engines: map[string]string{}}
+func (c *Controller) portStatus(p *port, behind map[uint32]int, counters *datapath.Counters) api.PortStatus {
+	s := api.PortStatus{
+		Device: p.device, State: p.state, Reason: p.reason, Engines: map[string]string{}, Stations: behind[p.slot],
+		Redirected: api.Count(counters.Accelerated()), Passed: api.Count(counters.Passed()),
+	}
+	if l, ok := c.links[p.ifindex]; ok {
+		s.Up, s.Carrier = l.Up, l.Carrier
+	}
+	if c.config.Main.Mode == config.ModePort {
+		s.Target = p.section.Target
+	}
 	for engine, why := range p.engines {
 		s.Engines[engine] = why
 	}
@@ -86,48 +117,45 @@ func (c *Controller) Ports(ctx context.Context) ([]api.Port, error) {
 	if err := c.call(ctx, func() { ports = c.portList() }); err != nil {
 		return nil, err
 	}
-	// Asked outside the loop: drivers may take their time.
 	for i := range ports {
 		p := &ports[i]
-		if p.Ifindex == 0 {
-			continue
-		}
-		p.Driver, _ = netdev.Driver(p.Device)
-		if speed, err := netdev.LinkSpeed(p.Device); err == nil {
-			p.Speed = speed.Mbps
+		if p.Ifindex != 0 {
+			p.Driver, _ = netdev.Driver(p.Device)
+			p.Speed = speedOf(&p.PortStatus)
 		}
 	}
 	return ports, nil
 }
 
 func (c *Controller) portList() []api.Port {
+	behind := c.stationsBehind()
+	ports := []api.Port{}
+	for _, p := range c.ordered() {
+		if p.section == nil {
+			continue
+		}
+		counters := c.countersOf(p)
+		out := api.Port{PortStatus: c.portStatus(p, behind, &counters), Ifindex: p.ifindex}
+		if l, ok := c.links[p.ifindex]; ok {
+			out.MTU, out.Master = l.MTU, c.links[l.Master].Name
+			if l.Port != nil {
+				out.STP = l.Port.State.String()
+			}
+		}
+		ports = append(ports, out)
+	}
+	return ports
+}
+
+// stationsBehind counts the stations behind each slot, the box itself left out.
+func (c *Controller) stationsBehind() map[uint32]int {
 	behind := map[uint32]int{}
 	for _, s := range c.stations {
 		if !s.Local {
 			behind[s.Slot]++
 		}
 	}
-	ports := []api.Port{}
-	for _, p := range c.ordered() {
-		if p.section == nil {
-			continue
-		}
-		out := api.Port{PortStatus: c.portStatus(p), Ifindex: p.ifindex, Stations: behind[p.slot]}
-		if l, ok := c.links[p.ifindex]; ok {
-			out.Up, out.Carrier, out.MTU = l.Up, l.Carrier, l.MTU
-			out.Master = c.links[l.Master].Name
-			if l.Port != nil {
-				out.STP = l.Port.State.String()
-			}
-		}
-		if c.config.Main.Mode == config.ModePort {
-			out.Target = p.section.Target
-		}
-		counters := c.countersOf(p)
-		out.Redirected, out.Passed = api.Count(counters.Accelerated()), api.Count(counters.Passed())
-		ports = append(ports, out)
-	}
-	return ports
+	return behind
 }
 
 // Stations implements api.Service.
@@ -153,9 +181,13 @@ func (c *Controller) stationList(q api.StationQuery) (*api.StationList, error) {
 		}
 		return c.links[s.ifindex].Name
 	}
+	search := strings.ToLower(q.Search)
+	found := func(key datapath.StationKey, s *station) bool {
+		return strings.Contains(net.HardwareAddr(key.MAC[:]).String(), search) || strings.Contains(strings.ToLower(portOf(s)), search)
+	}
 	keys := make([]datapath.StationKey, 0, len(c.stations))
 	for key, s := range c.stations {
-		if (q.Port == "" || portOf(s) == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) {
+		if (q.Port == "" || portOf(s) == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) && (search == "" || found(key, s)) {
 			keys = append(keys, key)
 		}
 	}
@@ -202,10 +234,14 @@ func (c *Controller) Counters(ctx context.Context, device string) ([]api.PortCou
 }
 
 func (c *Controller) portCounters(p *port) api.PortCounters {
-	out := api.PortCounters{Device: p.device, Since: p.since}
 	counters := c.countersOf(p)
+	return api.PortCounters{Device: p.device, Since: p.since, Verdicts: verdictCounts(&counters)}
+}
+
+func verdictCounts(counters *datapath.Counters) []api.VerdictCount {
+	out := make([]api.VerdictCount, 0, len(counters))
 	for v := range datapath.Verdict(datapath.NumVerdicts) {
-		out.Verdicts = append(out.Verdicts, api.VerdictCount{Verdict: v.String(), Words: v.Words(), Count: api.Count(counters[v])})
+		out = append(out, api.VerdictCount{Verdict: v.String(), Words: v.Words(), Count: api.Count(counters[v])})
 	}
 	return out
 }

@@ -52,7 +52,7 @@ func (c *Client) Ports(ctx context.Context) ([]api.Port, error) {
 
 // Stations implements api.Service.
 func (c *Client) Stations(ctx context.Context, q api.StationQuery) (*api.StationList, error) {
-	values := url.Values{"port": {q.Port}, "limit": {strconv.Itoa(q.Limit)}, "offset": {strconv.Itoa(q.Offset)}}
+	values := url.Values{"port": {q.Port}, "search": {q.Search}, "limit": {strconv.Itoa(q.Limit)}, "offset": {strconv.Itoa(q.Offset)}}
 	if q.VLAN >= 0 {
 		values.Set("vlan", strconv.Itoa(q.VLAN))
 	}

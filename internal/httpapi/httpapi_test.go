@@ -28,7 +28,7 @@ func (f *fake) Status(context.Context) (*api.Status, error) {
 	return &api.Status{Version: "1", Ports: []api.PortStatus{{Device: "eth1", Engines: map[string]string{"tc": "in use"}}}}, f.err
 }
 func (f *fake) Ports(context.Context) ([]api.Port, error) {
-	return []api.Port{{MTU: 1500, Redirected: api.Count{Packets: 1 << 60}}}, f.err
+	return []api.Port{{PortStatus: api.PortStatus{Redirected: api.Count{Packets: 1 << 60}}, MTU: 1500}}, f.err
 }
 func (f *fake) Stations(_ context.Context, q api.StationQuery) (*api.StationList, error) {
 	f.query = q
@@ -79,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := c.Ports(ctx); err != nil || got[0].Redirected.Packets != 1<<60 {
 		t.Errorf("ports: %+v, %v", got, err)
 	}
-	q := api.StationQuery{Port: "eth1", VLAN: 0, Limit: 5, Offset: 6}
+	q := api.StationQuery{Port: "eth1", Search: "02:00", VLAN: 0, Limit: 5, Offset: 6}
 	if got, err := c.Stations(ctx, q); err != nil || got.Total != 3 || f.query != q {
 		t.Errorf("stations: %+v, %v, asked %+v", got, err, f.query)
 	}

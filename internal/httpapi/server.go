@@ -6,7 +6,7 @@
 //
 //	GET  /v1/status
 //	GET  /v1/ports
-//	GET  /v1/stations?port=eth1&vlan=10&limit=100&offset=0
+//	GET  /v1/stations?port=eth1&vlan=10&search=02:00&limit=100&offset=0
 //	GET  /v1/counters?port=eth1
 //	POST /v1/reload
 //
@@ -105,7 +105,7 @@ func Handler(s api.Service) http.Handler {
 		return s.Counters(r.Context(), r.FormValue("port"))
 	})
 	handle(mux, "GET /v1/stations", func(r *http.Request) (any, error) {
-		q := api.StationQuery{Port: r.FormValue("port"), VLAN: -1}
+		q := api.StationQuery{Port: r.FormValue("port"), Search: r.FormValue("search"), VLAN: -1}
 		for name, to := range map[string]*int{"vlan": &q.VLAN, "limit": &q.Limit, "offset": &q.Offset} {
 			if text := r.FormValue(name); text != "" {
 				n, err := strconv.Atoi(text)
