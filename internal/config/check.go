@@ -10,7 +10,6 @@ import (
 // check looks at what no single option shows.
 func (l *loader) check() {
 	c := l.config
-	l.unbuilt()
 	devices := map[string]*Port{}
 	for i := range c.Ports {
 		p := &c.Ports[i]
@@ -60,45 +59,9 @@ func (l *loader) checkTarget(p *Port) {
 	}
 }
 
-// unbuilt names what can be configured but is not built yet, rather than
-// pretend: what would change where frames go is an error, the rest a warning.
-func (l *loader) unbuilt() {
-	main := Place{File: l.file, Section: "xdpl2 'main'"}
-	if l.config.Main.Topology == TopologyReplace {
-		l.fault(main, "topology", TopologyReplace, "not built in this version", TopologyCoexist)
-	}
-	if l.config.Main.Engine == EngineNative {
-		l.fault(main, "engine", EngineNative, "not built in this version", "auto, generic or tc")
-	}
-	if l.config.Main.DBus {
-		l.warn(main, "dbus", "1", "not built in this version, ignored")
-	}
-	if l.config.Tuning.Enabled {
-		l.warn(Place{File: l.file, Section: "tuning 'tuning'"}, "enabled", "1", "not built in this version, ignored")
-	}
-	for _, p := range l.config.Ports {
-		if p.Engine == EngineNative {
-			l.fault(p.Place, "engine", EngineNative, "not built in this version", "auto, generic or tc")
-		}
-		if len(p.Echo) > 0 {
-			l.warn(p.Place, "echo", p.Echo[0], "not built in this version, ignored")
-		}
-	}
-	for _, s := range l.config.Stations {
-		if s.VLAN != 0 {
-			l.warn(s.Place, "vlan", fmt.Sprint(s.VLAN), "VLAN-aware bridges are not built in this version; the station is not used")
-		}
-	}
-}
-
 func (l *loader) fault(at Place, option, value, message, expected string) {
 	l.add(&Problem{Severity: Error, File: at.File, Line: at.Line, Section: at.Section,
 		Option: option, Value: value, Message: message, Expected: expected})
-}
-
-func (l *loader) warn(at Place, option, value, message string) {
-	l.add(&Problem{Severity: Warning, File: at.File, Line: at.Line, Section: at.Section,
-		Option: option, Value: value, Message: message})
 }
 
 // CheckDevices reports ports and targets that the box does not have. At run

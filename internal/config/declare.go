@@ -8,6 +8,12 @@ type field[T any] struct {
 	store func(*T, any)
 }
 
+// What the problems say about what cannot be had yet.
+const (
+	notBuilt        = "not built in this version"
+	notBuiltIgnored = notBuilt + ", ignored"
+)
+
 var engines = []string{EngineAuto, EngineNative, EngineGeneric, EngineTC}
 
 var mainFields = []field[Main]{
@@ -16,10 +22,10 @@ var mainFields = []field[Main]{
 	{Option{Name: "mode", Type: Choice, Choices: []string{ModeMAC, ModePort}, Default: ModeMAC,
 		Help: "mac: the destination address decides, as in a bridge. port: what comes in by one port leaves by its target, a wire."},
 		func(m *Main, v any) { m.Mode = v.(string) }},
-	{Option{Name: "topology", Type: Choice, Choices: []string{TopologyCoexist, TopologyReplace}, Default: TopologyCoexist,
+	{Option{Name: "topology", Type: Choice, Choices: []string{TopologyCoexist, TopologyReplace}, Default: TopologyCoexist, Refused: []string{TopologyReplace},
 		Help: "coexist: the ports stay in the bridge. replace: they leave it."},
 		func(m *Main, v any) { m.Topology = v.(string) }},
-	{Option{Name: "engine", Type: Choice, Choices: engines, Default: EngineAuto,
+	{Option{Name: "engine", Type: Choice, Choices: engines, Default: EngineAuto, Refused: []string{EngineNative},
 		Help: "Where the program runs: native (driver XDP), generic (XDP on the sk_buff), tc, or auto: whichever is best there."},
 		func(m *Main, v any) { m.Engine = v.(string) }},
 	{Option{Name: "adapt", Type: Boolean, Default: "1", Help: "Whether auto may try generic against tc under load."},
@@ -32,7 +38,7 @@ var mainFields = []field[Main]{
 		func(m *Main, v any) { m.BypassFilters = v.(bool) }},
 	{Option{Name: "wireless", Type: Boolean, Default: "0", Help: "Whether a wireless port may be accelerated."},
 		func(m *Main, v any) { m.Wireless = v.(bool) }},
-	{Option{Name: "dbus", Type: Boolean, Default: "0", Help: "Whether to offer org.xdpl2 on the system's D-Bus."},
+	{Option{Name: "dbus", Type: Boolean, Default: "0", Ignored: notBuiltIgnored, Help: "Whether to offer org.xdpl2 on the system's D-Bus."},
 		func(m *Main, v any) { m.DBus = v.(bool) }},
 	{Option{Name: "log_level", Type: Choice, Choices: []string{LogError, LogWarn, LogInfo, Debug}, Default: LogInfo, Help: "How much is logged."},
 		func(m *Main, v any) { m.LogLevel = v.(string) }},
@@ -48,9 +54,9 @@ var portFields = []field[Port]{
 	{Option{Name: "pass", Type: Choice, List: true, Choices: []string{PassLocal, PassGroup}, Default: "local and group in coexist, none in replace",
 		Help: "Mode port: what still goes to the box. local: frames to its own addresses. group: broadcast and multicast, so that ARP finds it."},
 		func(p *Port, v any) { p.pass = append(p.pass, v.(string)); p.passSet = true }},
-	{Option{Name: "engine", Type: Choice, Choices: engines, Help: "As main's, for this port alone."},
+	{Option{Name: "engine", Type: Choice, Choices: engines, Refused: []string{EngineNative}, Help: "As main's, for this port alone."},
 		func(p *Port, v any) { p.Engine = v.(string) }},
-	{Option{Name: "echo", Type: Choice, List: true, Choices: []string{"icmp", "udp"}, Default: "none", Help: "Answer echo requests to the box in the data path."},
+	{Option{Name: "echo", Type: Choice, List: true, Choices: []string{"icmp", "udp"}, Default: "none", Ignored: notBuiltIgnored, Help: "Answer echo requests to the box in the data path."},
 		func(p *Port, v any) { p.Echo = append(p.Echo, v.(string)) }},
 }
 
@@ -59,12 +65,13 @@ var stationFields = []field[Station]{
 		func(s *Station, v any) { s.MAC = v.([6]byte) }},
 	{Option{Name: "port", Type: Device, Required: true, Help: "The port that it is behind."},
 		func(s *Station, v any) { s.Port = v.(string) }},
-	{Option{Name: "vlan", Type: Number, Min: 1, Max: 4094, Help: "Its VLAN, in a VLAN-aware bridge."},
+	{Option{Name: "vlan", Type: Number, Min: 1, Max: 4094,
+		Ignored: "VLAN-aware bridges are not built in this version; the station is not used", Help: "Its VLAN, in a VLAN-aware bridge."},
 		func(s *Station, v any) { s.VLAN = uint16(v.(uint32)) }},
 }
 
 var tuningFields = []field[Tuning]{
-	{Option{Name: "enabled", Type: Boolean, Default: "0", Help: "Whether interrupts and steering of the ports are set."},
+	{Option{Name: "enabled", Type: Boolean, Default: "0", Ignored: notBuiltIgnored, Help: "Whether interrupts and steering of the ports are set."},
 		func(t *Tuning, v any) { t.Enabled = v.(bool) }},
 	{Option{Name: "cpu", Type: Choice, Choices: cpus(), Default: "auto", Help: "The core for the ports' interrupts."},
 		func(t *Tuning, v any) { t.CPU = v.(string) }},

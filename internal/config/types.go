@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,6 +34,17 @@ type Option struct {
 	Choices  []string
 	Min, Max uint32
 	Help     string
+	// Refused are those of the choices that are not built yet. They would
+	// change where frames go, so they are errors.
+	Refused []string
+	// Ignored says why any other value than the default has no effect yet; it
+	// is warned about.
+	Ignored string
+}
+
+// Usable returns the choices that are not refused.
+func (o *Option) Usable() []string {
+	return slices.DeleteFunc(slices.Clone(o.Choices), func(c string) bool { return slices.Contains(o.Refused, c) })
 }
 
 // Expected describes the values that the option takes, for error messages.
@@ -41,7 +53,10 @@ func (o *Option) Expected() string {
 	case Boolean:
 		return "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)"
 	case Choice:
-		return "one of " + strings.Join(o.Choices, ", ")
+		if usable := o.Usable(); len(usable) != 1 {
+			return "one of " + strings.Join(usable, ", ")
+		}
+		return o.Usable()[0]
 	case Number:
 		return fmt.Sprintf("a number from %d to %d", o.Min, o.Max)
 	case Device:
@@ -50,6 +65,14 @@ func (o *Option) Expected() string {
 		return "the address of one host, like 02:00:00:00:00:02"
 	}
 	return string(o.Type)
+}
+
+// isDefault reports whether a valid value means the same as the default.
+func (o *Option) isDefault(value string) bool {
+	if o.Type == Boolean {
+		return booleans[value] == booleans[o.Default]
+	}
+	return value == o.Default
 }
 
 var booleans = map[string]bool{

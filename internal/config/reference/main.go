@@ -35,13 +35,15 @@ type option struct {
 	Max      uint32   `json:"max,omitempty"`
 	Help     string   `json:"help"`
 	Expected string   `json:"expected"`
+	Refused  []string `json:"refused,omitempty"`
+	Ignored  string   `json:"ignored,omitempty"`
 }
 
 // luci returns a LuCI module with all options.
 func luci() string {
 	var all []option
 	for _, o := range config.Options() {
-		all = append(all, option{o.Section, o.Name, string(o.Type), o.List, o.Required, o.Default, o.Choices, o.Min, o.Max, o.Help, o.Expected()})
+		all = append(all, option{o.Section, o.Name, string(o.Type), o.List, o.Required, o.Default, o.Choices, o.Min, o.Max, o.Help, o.Expected(), o.Refused, o.Ignored})
 	}
 	list, err := json.MarshalIndent(all, "\t", "\t")
 	if err != nil {

@@ -35,7 +35,10 @@ return baseclass.extend({
 				"replace"
 			],
 			"help": "coexist: the ports stay in the bridge. replace: they leave it.",
-			"expected": "one of coexist, replace"
+			"expected": "coexist",
+			"refused": [
+				"replace"
+			]
 		},
 		{
 			"section": "xdpl2",
@@ -49,7 +52,10 @@ return baseclass.extend({
 				"tc"
 			],
 			"help": "Where the program runs: native (driver XDP), generic (XDP on the sk_buff), tc, or auto: whichever is best there.",
-			"expected": "one of auto, native, generic, tc"
+			"expected": "one of auto, generic, tc",
+			"refused": [
+				"native"
+			]
 		},
 		{
 			"section": "xdpl2",
@@ -99,7 +105,8 @@ return baseclass.extend({
 			"type": "boolean",
 			"default": "0",
 			"help": "Whether to offer org.xdpl2 on the system's D-Bus.",
-			"expected": "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)"
+			"expected": "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)",
+			"ignored": "not built in this version, ignored"
 		},
 		{
 			"section": "xdpl2",
@@ -162,7 +169,10 @@ return baseclass.extend({
 				"tc"
 			],
 			"help": "As main's, for this port alone.",
-			"expected": "one of auto, native, generic, tc"
+			"expected": "one of auto, generic, tc",
+			"refused": [
+				"native"
+			]
 		},
 		{
 			"section": "port",
@@ -175,7 +185,8 @@ return baseclass.extend({
 				"udp"
 			],
 			"help": "Answer echo requests to the box in the data path.",
-			"expected": "one of icmp, udp"
+			"expected": "one of icmp, udp",
+			"ignored": "not built in this version, ignored"
 		},
 		{
 			"section": "station",
@@ -200,7 +211,8 @@ return baseclass.extend({
 			"min": 1,
 			"max": 4094,
 			"help": "Its VLAN, in a VLAN-aware bridge.",
-			"expected": "a number from 1 to 4094"
+			"expected": "a number from 1 to 4094",
+			"ignored": "VLAN-aware bridges are not built in this version; the station is not used"
 		},
 		{
 			"section": "tuning",
@@ -208,7 +220,8 @@ return baseclass.extend({
 			"type": "boolean",
 			"default": "0",
 			"help": "Whether interrupts and steering of the ports are set.",
-			"expected": "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)"
+			"expected": "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)",
+			"ignored": "not built in this version, ignored"
 		},
 		{
 			"section": "tuning",
