@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,8 @@ type NS struct {
 
 	mu     sync.Mutex
 	handle *netlink.Handle
-	sysfs  *os.File // root of a sysfs that shows this namespace
+	rtnl   *nl.SocketHandle // for request
+	sysfs  *os.File         // root of a sysfs that shows this namespace
 	closed bool
 	// sockets would keep the namespace alive after Close.
 	sockets map[io.Closer]struct{}
@@ -264,7 +266,7 @@ func (ns *NS) Close() error {
 		return nil
 	}
 	ns.closed = true
-	handle, sysfs, sockets := ns.handle, ns.sysfs, ns.sockets
+	handle, rtnl, sysfs, sockets := ns.handle, ns.rtnl, ns.sysfs, ns.sockets
 	ns.sockets = nil
 	close(ns.jobs)
 	ns.mu.Unlock()
@@ -276,6 +278,9 @@ func (ns *NS) Close() error {
 	}
 	if handle != nil {
 		handle.Close()
+	}
+	if rtnl != nil {
+		rtnl.Close()
 	}
 	if sysfs != nil {
 		errs = append(errs, sysfs.Close())
