@@ -21,6 +21,7 @@ import (
 	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/control"
 	"github.com/xdpl2/xdpl2/internal/httpapi"
+	"github.com/xdpl2/xdpl2/internal/ubusapi"
 )
 
 func daemonCommand() *command {
@@ -74,6 +75,8 @@ func daemon(ctx context.Context, e *env, noTCX bool) error {
 		cancel()
 		served <- err
 	}()
+	onUbus := make(chan error, 1)
+	go func() { onUbus <- ubusapi.Run(ctx, c, ubusapi.Options{Socket: e.ubusSocket, Log: log}) }()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -90,7 +93,7 @@ func daemon(ctx context.Context, e *env, noTCX bool) error {
 	log.Info("starting", "version", version, "enabled", cfg.Main.Enabled, "mode", cfg.Main.Mode, "bridge", cfg.Main.Bridge)
 	err = c.Run(ctx, func() { log.Info("ready") })
 	cancel()
-	err = errors.Join(err, <-served)
+	err = errors.Join(err, <-served, <-onUbus)
 	if err == nil {
 		log.Info("stopped, everything detached")
 	}

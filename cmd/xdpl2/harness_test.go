@@ -46,7 +46,9 @@ type box struct {
 	t   testing.TB
 	lab *lab.Lab
 	dir string // with config, save and run directories
-	cmd *exec.Cmd
+	// ubus is ubusd's socket; there is none unless a test starts one.
+	ubus string
+	cmd  *exec.Cmd
 
 	mu     sync.Mutex
 	log    []string      // of the daemon that was started last
@@ -58,7 +60,7 @@ type box struct {
 // newBox makes a box without a daemon, with a configuration.
 func newBox(t testing.TB, l *lab.Lab, config string) *box {
 	t.Helper()
-	b := &box{t: t, lab: l, dir: t.TempDir(), logged: make(chan struct{})}
+	b := &box{t: t, lab: l, dir: t.TempDir(), logged: make(chan struct{}), ubus: "/nonexistent/ubus.sock"}
 	for _, dir := range []string{"config", "save"} {
 		must(t, os.Mkdir(filepath.Join(b.dir, dir), 0o700))
 	}
@@ -83,6 +85,7 @@ func (b *box) dirs() []string {
 		"--config-dir=" + filepath.Join(b.dir, "config"),
 		"--save-dir=" + filepath.Join(b.dir, "save"),
 		"--run-dir=" + filepath.Join(b.dir, "run"),
+		"--ubus-socket=" + b.ubus,
 	}
 }
 

@@ -24,6 +24,10 @@ type Service interface {
 	// Reload reads the configuration again. If it is wrong, the error is a
 	// *ConfigError and the daemon goes on with the last good one.
 	Reload(ctx context.Context) (*ReloadResult, error)
+	// Events tells what happens from now on. The channel is closed when the
+	// context ends, or when there will be no more events. Who reads too slowly
+	// misses some, and the next event says how many.
+	Events(ctx context.Context) (<-chan Event, error)
 }
 
 // The states of a port.

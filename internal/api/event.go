@@ -24,7 +24,7 @@ type Event struct {
 	Device string `json:"device,omitempty"` // port, engine; station: where it is now
 	State  string `json:"state,omitempty"`  // port: the new one; station: added, moved, gone; config: loaded, refused
 	Reason string `json:"reason,omitempty"` // port, engine: why
-	Engine string `json:"engine,omitempty"` // engine: the new one
+	Engine string `json:"engine,omitempty"` // port, engine: the one in use now
 	Before string `json:"before,omitempty"` // engine, state or device before
 	MAC    string `json:"mac,omitempty"`
 	VLAN   int    `json:"vlan,omitempty"`

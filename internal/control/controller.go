@@ -31,6 +31,9 @@ type Options struct {
 	NoTCX  bool // use clsact filters even where the kernel has tcx
 	Log    *slog.Logger
 	Level  *slog.LevelVar // set from option log_level; may be nil
+	// Applied is called with each configuration that a reload has put into
+	// force; it must not wait for the controller. May be nil.
+	Applied func(*config.Config)
 }
 
 // Controller runs the fast path. One goroutine (Run's) owns all of its state;
@@ -55,6 +58,8 @@ type Controller struct {
 	overflow map[datapath.StationKey]struct{} // did not fit
 	ageing   ageing
 	journal  *journal
+	events   *events
+	resizing bool // stations come again that never went
 }
 
 // New loads the data path for a configuration. Nothing on the system changes
@@ -67,6 +72,7 @@ func New(cfg *config.Config, warnings config.Problems, opts Options) (*Controlle
 		fdb:      map[bridge.Key]bridge.Entry{},
 		stations: map[datapath.StationKey]*station{},
 		overflow: map[datapath.StationKey]struct{}{},
+		events:   newEvents(),
 	}
 	c.setLevel()
 	var err error
@@ -83,6 +89,7 @@ func New(cfg *config.Config, warnings config.Problems, opts Options) (*Controlle
 // everything is detached then, too.
 func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 	defer close(c.ended)
+	defer c.events.close()
 	defer func() { err = errors.Join(err, c.detachAll(), c.dp.Close()) }()
 
 	if err := c.cleanUp(); err != nil {
@@ -215,6 +222,9 @@ func (c *Controller) reload() (*api.ReloadResult, error) {
 	c.reconcile()
 	c.nameAbsent()
 	c.log.Info("configuration loaded", "changed", changed)
+	if c.opts.Applied != nil {
+		c.opts.Applied(cfg)
+	}
 	return &api.ReloadResult{Changed: changed, Warnings: apiProblems(problems)}, nil
 }
 
@@ -239,7 +249,9 @@ func (c *Controller) resize(n uint32) error {
 		return err
 	}
 	clear(c.stations)
+	c.resizing = true
 	c.reconcile()
+	c.resizing = false
 	for _, p := range c.ports {
 		if p.attachment != nil {
 			err = errors.Join(err, p.attachment.Reload())

@@ -31,6 +31,7 @@ type port struct {
 
 	state, reason string
 	engines       map[string]string // why not, for those that were tried or ruled out
+	told          toldPort
 }
 
 // reconcile makes ports and stations what configuration and mirror say. The
@@ -48,6 +49,7 @@ func (c *Controller) reconcile() {
 	if br, ok := c.links.byName(c.bridgeName()); ok && br.Bridge != nil {
 		c.ageing.adjust(br.Bridge.AgeingTime)
 	}
+	c.tellPorts()
 }
 
 // ordered returns the ports in the configuration's order, targets last.

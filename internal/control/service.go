@@ -3,11 +3,7 @@
 package control
 
 import (
-	"bytes"
 	"context"
-	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
@@ -158,62 +154,6 @@ func (c *Controller) stationsBehind() map[uint32]int {
 	return behind
 }
 
-// Stations implements api.Service.
-func (c *Controller) Stations(ctx context.Context, q api.StationQuery) (*api.StationList, error) {
-	var list *api.StationList
-	var err error
-	callErr := c.call(ctx, func() { list, err = c.stationList(q) })
-	if callErr != nil {
-		return nil, callErr
-	}
-	return list, err
-}
-
-func (c *Controller) stationList(q api.StationQuery) (*api.StationList, error) {
-	if q.Port != "" && c.ports[q.Port] == nil {
-		return nil, &api.UnknownPortError{Port: q.Port}
-	}
-	// The box's own addresses are behind the bridge itself, whatever port they
-	// were taken from.
-	portOf := func(s *station) string {
-		if s.Local {
-			return c.bridgeName()
-		}
-		return c.links[s.ifindex].Name
-	}
-	search := strings.ToLower(q.Search)
-	found := func(key datapath.StationKey, s *station) bool {
-		return strings.Contains(net.HardwareAddr(key.MAC[:]).String(), search) || strings.Contains(strings.ToLower(portOf(s)), search)
-	}
-	keys := make([]datapath.StationKey, 0, len(c.stations))
-	for key, s := range c.stations {
-		if (q.Port == "" || portOf(s) == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) && (search == "" || found(key, s)) {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, func(a, b datapath.StationKey) int {
-		if d := bytes.Compare(a.MAC[:], b.MAC[:]); d != 0 {
-			return d
-		}
-		return int(a.VLAN) - int(b.VLAN)
-	})
-	list := &api.StationList{Total: len(keys), Stations: []api.Station{}}
-	keys = keys[min(max(q.Offset, 0), len(keys)):]
-	if q.Limit > 0 {
-		keys = keys[:min(q.Limit, len(keys))]
-	}
-	now := time.Now()
-	for _, key := range keys {
-		s := c.stations[key]
-		out := api.Station{MAC: net.HardwareAddr(key.MAC[:]).String(), VLAN: int(key.VLAN), Port: portOf(s), Source: s.source, Seen: -1}
-		if !s.seen.IsZero() {
-			out.Seen = now.Sub(s.seen).Seconds()
-		}
-		list.Stations = append(list.Stations, out)
-	}
-	return list, nil
-}
-
 // Counters implements api.Service.
 func (c *Controller) Counters(ctx context.Context, device string) ([]api.PortCounters, error) {
 	var all []api.PortCounters
@@ -250,7 +190,10 @@ func verdictCounts(counters *datapath.Counters) []api.VerdictCount {
 func (c *Controller) Reload(ctx context.Context) (*api.ReloadResult, error) {
 	var result *api.ReloadResult
 	var err error
-	if callErr := c.call(ctx, func() { result, err = c.reload() }); callErr != nil {
+	if callErr := c.call(ctx, func() {
+		result, err = c.reload()
+		c.tellConfig(result, err)
+	}); callErr != nil {
 		return nil, callErr
 	}
 	return result, err

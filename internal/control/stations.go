@@ -140,7 +140,9 @@ func (c *Controller) putStation(key datapath.StationKey, want station) {
 		return
 	}
 	delete(c.overflow, key)
+	before := c.stations[key]
 	c.stations[key] = &want
+	c.tellStation(key, before, &want)
 }
 
 // retryOverflow writes stations that did not fit, as far as there is room now.
@@ -159,5 +161,7 @@ func (c *Controller) deleteStation(key datapath.StationKey) {
 		c.log.Error("station not removed", "station", key.String(), "error", err)
 		return
 	}
+	before := c.stations[key]
 	delete(c.stations, key)
+	c.tellStation(key, before, nil)
 }

@@ -42,68 +42,98 @@ func NewClient(runDir string) *Client {
 
 // Status implements api.Service.
 func (c *Client) Status(ctx context.Context) (*api.Status, error) {
-	return ask[*api.Status](ctx, c, http.MethodGet, "status", nil)
+	return ask[*api.Status](ctx, c, "status", nil)
 }
 
 // Ports implements api.Service.
 func (c *Client) Ports(ctx context.Context) ([]api.Port, error) {
-	return ask[[]api.Port](ctx, c, http.MethodGet, "ports", nil)
+	list, err := ask[api.PortList](ctx, c, "ports", nil)
+	return list.Ports, err
 }
 
 // Stations implements api.Service.
 func (c *Client) Stations(ctx context.Context, q api.StationQuery) (*api.StationList, error) {
-	values := url.Values{"port": {q.Port}, "search": {q.Search}, "limit": {strconv.Itoa(q.Limit)}, "offset": {strconv.Itoa(q.Offset)}}
-	if q.VLAN >= 0 {
-		values.Set("vlan", strconv.Itoa(q.VLAN))
-	}
-	return ask[*api.StationList](ctx, c, http.MethodGet, "stations", values)
+	return ask[*api.StationList](ctx, c, "stations", url.Values{
+		"port": {q.Port}, "search": {q.Search}, "vlan": {strconv.Itoa(q.VLAN)},
+		"limit": {strconv.Itoa(q.Limit)}, "offset": {strconv.Itoa(q.Offset)},
+	})
 }
 
 // Counters implements api.Service.
 func (c *Client) Counters(ctx context.Context, port string) ([]api.PortCounters, error) {
-	return ask[[]api.PortCounters](ctx, c, http.MethodGet, "counters", url.Values{"port": {port}})
+	list, err := ask[api.CounterList](ctx, c, "counters", url.Values{"port": {port}})
+	return list.Counters, err
 }
 
 // Reload implements api.Service.
 func (c *Client) Reload(ctx context.Context) (*api.ReloadResult, error) {
-	return ask[*api.ReloadResult](ctx, c, http.MethodPost, "reload", nil)
+	return ask[*api.ReloadResult](ctx, c, "reload", nil)
 }
 
-func ask[T any](ctx context.Context, c *Client, method, what string, values url.Values) (result T, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://xdpl2/v1/"+what+"?"+values.Encode(), nil)
+// Events implements api.Service.
+func (c *Client) Events(ctx context.Context) (<-chan api.Event, error) {
+	resp, err := c.request(ctx, http.MethodGet, "events", nil)
 	if err != nil {
-		return result, fmt.Errorf("ask for %s: %w", what, err)
+		return nil, err
 	}
-	resp, err := c.http.Do(req)
-	switch {
-	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
-		return result, fmt.Errorf("%w (no one answers at %s)", ErrNotRunning, c.path)
-	case errors.Is(err, syscall.EACCES):
-		return result, fmt.Errorf("open %s: not permitted (needs root)", c.path)
-	case err != nil:
-		return result, fmt.Errorf("ask for %s: %w", what, err)
+	events := make(chan api.Event)
+	go func() {
+		defer close(events)
+		defer resp.Body.Close()
+		dec := json.NewDecoder(resp.Body)
+		for {
+			var event api.Event
+			if err := dec.Decode(&event); err != nil {
+				return // the daemon has ended, or the context
+			}
+			select {
+			case events <- event:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return events, nil
+}
+
+// ask calls a method.
+func ask[T any](ctx context.Context, c *Client, what string, values url.Values) (result T, err error) {
+	verb := http.MethodGet
+	if m := api.MethodNamed(what); m != nil && m.Changes {
+		verb = http.MethodPost
+	}
+	resp, err := c.request(ctx, verb, what, values)
+	if err != nil {
+		return result, err
 	}
 	defer resp.Body.Close()
-	dec := json.NewDecoder(resp.Body)
-	if resp.StatusCode != http.StatusOK {
-		var f failure
-		if err := dec.Decode(&f); err != nil {
-			return result, fmt.Errorf("ask for %s: the daemon answered %s", what, resp.Status)
-		}
-		return result, f.err()
-	}
-	if err := dec.Decode(&result); err != nil {
+	if err := json.NewDecoder(resp.Body).Decode(&result); err != nil {
 		return result, fmt.Errorf("read the answer to %s: %w", what, err)
 	}
 	return result, nil
 }
 
-func (f failure) err() error {
-	switch f.Kind {
-	case "config":
-		return &api.ConfigError{Problems: f.Problems}
-	case "unknown_port":
-		return &api.UnknownPortError{Port: f.Port}
+// request returns an answer that is no error.
+func (c *Client) request(ctx context.Context, verb, what string, values url.Values) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, verb, "http://xdpl2/v1/"+what+"?"+values.Encode(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask for %s: %w", what, err)
 	}
-	return errors.New(f.Error)
+	resp, err := c.http.Do(req)
+	switch {
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("%w (no one answers at %s)", ErrNotRunning, c.path)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("open %s: not permitted (needs root)", c.path)
+	case err != nil:
+		return nil, fmt.Errorf("ask for %s: %w", what, err)
+	case resp.StatusCode == http.StatusOK:
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	var f api.Failure
+	if err := json.NewDecoder(resp.Body).Decode(&f); err != nil {
+		return nil, fmt.Errorf("ask for %s: the daemon answered %s", what, resp.Status)
+	}
+	return nil, f.Err()
 }

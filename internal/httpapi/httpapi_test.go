@@ -42,6 +42,14 @@ func (f *fake) Reload(context.Context) (*api.ReloadResult, error) {
 	return &api.ReloadResult{Changed: true}, f.err
 }
 
+func (f *fake) Events(ctx context.Context) (<-chan api.Event, error) {
+	events := make(chan api.Event, 2)
+	events <- api.Event{Kind: api.EventPort, Text: "one", Missed: 3}
+	events <- api.Event{Kind: api.EventConfig, Text: "two"}
+	context.AfterFunc(ctx, func() { close(events) })
+	return events, f.err
+}
+
 func serve(t *testing.T, s api.Service) (runDir string) {
 	t.Helper()
 	runDir = t.TempDir()
@@ -95,6 +103,27 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+func TestEventsAreAStream(t *testing.T) {
+	c := NewClient(serve(t, &fake{}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	events, err := c.Events(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, two := <-events, <-events; one.Text != "one" || one.Missed != 3 || two.Kind != api.EventConfig {
+		t.Errorf("%+v, %+v", one, two)
+	}
+	cancel()
+	if event, open := <-events; open {
+		t.Errorf("after the end: %+v", event)
+	}
+	f := &fake{err: errors.New("out of order")}
+	if _, err := NewClient(serve(t, f)).Events(t.Context()); err == nil || err.Error() != "out of order" {
+		t.Errorf("refused: %v", err)
+	}
+}
+
 func TestErrorsArriveAsTheyWere(t *testing.T) {
 	ctx := context.Background()
 	f := &fake{err: &api.ConfigError{Problems: []api.Problem{{File: "x", Line: 3, Text: "x:3: wrong"}}}}
@@ -125,6 +154,9 @@ func TestBadRequests(t *testing.T) {
 		"GET /v1/reload":           http.StatusNotFound,
 		"GET /v1/stations?limit=x": http.StatusBadRequest,
 		"GET /v1/stations?vlan=-2": http.StatusBadRequest,
+		"GET /v1/stations?prot=x":  http.StatusBadRequest,
+		"POST /v1/reload?force=1":  http.StatusBadRequest,
+		"POST /v1/events":          http.StatusNotFound,
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		req, err := http.NewRequest(method, "http://x"+path, nil)

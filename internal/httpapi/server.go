@@ -4,13 +4,11 @@
 // on a Unix socket that only root can open, so that everything can be asked
 // where no ubusd runs.
 //
-//	GET  /v1/status
-//	GET  /v1/ports
-//	GET  /v1/stations?port=eth1&vlan=10&search=02:00&limit=100&offset=0
-//	GET  /v1/counters?port=eth1
-//	POST /v1/reload
+//	GET  /v1/METHOD?ARGUMENT=VALUE&...   for each method of package api
+//	POST /v1/METHOD                      for those that change something
+//	GET  /v1/events                      a stream of events, one JSON object a line
 //
-// An answer other than 200 carries {"error": "...", "kind": "...", ...}.
+// An answer other than 200 carries an api.Failure.
 package httpapi
 
 import (
@@ -22,7 +20,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
@@ -30,14 +28,6 @@ import (
 
 // SocketName is the control socket's name in the run directory.
 const SocketName = "control.sock"
-
-// failure is the body of an answer that is not 200.
-type failure struct {
-	Error    string        `json:"error"`
-	Kind     string        `json:"kind"` // config, unknown_port, usage, failed
-	Port     string        `json:"port,omitempty"`
-	Problems []api.Problem `json:"problems,omitempty"`
-}
 
 // Listen makes the control socket, mode 0600, in a run directory. The caller
 // must be the only daemon there: a socket that is left from an earlier one is
@@ -99,54 +89,89 @@ func Serve(ctx context.Context, l net.Listener, s api.Service) error {
 // Handler returns the HTTP face of a service.
 func Handler(s api.Service) http.Handler {
 	mux := http.NewServeMux()
-	handle(mux, "GET /v1/status", func(r *http.Request) (any, error) { return s.Status(r.Context()) })
-	handle(mux, "GET /v1/ports", func(r *http.Request) (any, error) { return s.Ports(r.Context()) })
-	handle(mux, "GET /v1/counters", func(r *http.Request) (any, error) {
-		return s.Counters(r.Context(), r.FormValue("port"))
-	})
-	handle(mux, "GET /v1/stations", func(r *http.Request) (any, error) {
-		q := api.StationQuery{Port: r.FormValue("port"), Search: r.FormValue("search"), VLAN: -1}
-		for name, to := range map[string]*int{"vlan": &q.VLAN, "limit": &q.Limit, "offset": &q.Offset} {
-			if text := r.FormValue(name); text != "" {
-				n, err := strconv.Atoi(text)
-				if err != nil || n < 0 {
-					return nil, usageError(fmt.Sprintf("%s=%q: expected a number from 0 on", name, text))
-				}
-				*to = n
-			}
+	for i := range api.Methods() {
+		m := &api.Methods()[i]
+		verb := http.MethodGet
+		if m.Changes {
+			verb = http.MethodPost
 		}
-		return s.Stations(r.Context(), q)
-	})
-	handle(mux, "POST /v1/reload", func(r *http.Request) (any, error) { return s.Reload(r.Context()) })
+		mux.HandleFunc(verb+" /v1/"+m.Name, func(w http.ResponseWriter, r *http.Request) {
+			args, err := arguments(m, r)
+			if err != nil {
+				refuse(w, err)
+				return
+			}
+			result, err := m.Call(r.Context(), s, args)
+			if err != nil {
+				refuse(w, err)
+				return
+			}
+			answer(w, http.StatusOK, result)
+		})
+	}
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { stream(w, r, s) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusNotFound, failure{Error: "no such path or method: " + r.Method + " " + r.URL.Path, Kind: "usage"})
+		answer(w, http.StatusNotFound, &api.Failure{Text: "no such path or method: " + r.Method + " " + r.URL.Path, Kind: api.FailedUsage})
 	})
 	return mux
 }
 
-type usageError string
-
-func (e usageError) Error() string { return string(e) }
-
-func handle(mux *http.ServeMux, pattern string, f func(*http.Request) (any, error)) {
-	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		result, err := f(r)
-		var wrong *api.ConfigError
-		var unknown *api.UnknownPortError
-		var usage usageError
-		switch {
-		case err == nil:
-			answer(w, http.StatusOK, result)
-		case errors.As(err, &wrong):
-			answer(w, http.StatusConflict, failure{Error: err.Error(), Kind: "config", Problems: wrong.Problems})
-		case errors.As(err, &unknown):
-			answer(w, http.StatusNotFound, failure{Error: err.Error(), Kind: "unknown_port", Port: unknown.Port})
-		case errors.As(err, &usage):
-			answer(w, http.StatusBadRequest, failure{Error: err.Error(), Kind: "usage"})
-		default:
-			answer(w, http.StatusInternalServerError, failure{Error: err.Error(), Kind: "failed"})
+// arguments are the query's parameters, as the method's arguments.
+func arguments(m *api.Method, r *http.Request) (api.Values, error) {
+	args := api.Values{}
+	for name, texts := range r.URL.Query() {
+		i := slices.IndexFunc(m.Args, func(a api.Arg) bool { return a.Name == name })
+		if i < 0 {
+			args[name] = texts[0] // the method refuses it
+			continue
 		}
-	})
+		if texts[0] == "" {
+			continue
+		}
+		value, err := m.Args[i].Parse(m.Name, texts[0])
+		if err != nil {
+			return nil, err
+		}
+		args[name] = value
+	}
+	return args, nil
+}
+
+// stream writes events until the caller goes, or the daemon ends.
+func stream(w http.ResponseWriter, r *http.Request, s api.Service) {
+	events, err := s.Events(r.Context())
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	flusher := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.WriteHeader(http.StatusOK)
+	if err := flusher.Flush(); err != nil { // tells the caller that events come from now on
+		return
+	}
+	enc := json.NewEncoder(w)
+	for event := range events {
+		if err := enc.Encode(event); err != nil {
+			return // the caller has gone
+		}
+		if len(events) > 0 {
+			continue
+		}
+		if err := flusher.Flush(); err != nil {
+			return
+		}
+	}
+}
+
+var codes = map[string]int{
+	api.FailedConfig: http.StatusConflict, api.FailedUnknownPort: http.StatusNotFound,
+	api.FailedUsage: http.StatusBadRequest, api.FailedOther: http.StatusInternalServerError,
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	f := api.FailureOf(err)
+	answer(w, codes[f.Kind], f)
 }
 
 func answer(w http.ResponseWriter, code int, body any) {

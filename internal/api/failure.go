@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import "errors"
+
+// Failure is an error as every way in carries it, so that it arrives as it was.
+type Failure struct {
+	Text     string    `json:"error"`
+	Kind     string    `json:"kind"`
+	Port     string    `json:"port,omitempty"`     // unknown_port
+	Argument string    `json:"argument,omitempty"` // usage
+	Value    string    `json:"value,omitempty"`    // usage
+	Expected string    `json:"expected,omitempty"` // usage
+	Problems []Problem `json:"problems,omitempty"` // config
+}
+
+// Kinds of failure.
+const (
+	FailedConfig      = "config"       // the configuration is wrong
+	FailedUnknownPort = "unknown_port" // no such port
+	FailedUsage       = "usage"        // an argument is wrong
+	FailedOther       = "failed"       // anything else
+)
+
+// FailureOf describes an error.
+func FailureOf(err error) *Failure {
+	f := &Failure{Text: err.Error(), Kind: FailedOther}
+	if e, ok := errors.AsType[*ConfigError](err); ok {
+		f.Kind, f.Problems = FailedConfig, e.Problems
+	} else if e, ok := errors.AsType[*UnknownPortError](err); ok {
+		f.Kind, f.Port = FailedUnknownPort, e.Port
+	} else if e, ok := errors.AsType[*ExplainError](err); ok {
+		f.Kind, f.Argument, f.Value, f.Expected = FailedUsage, e.Field, e.Value, e.Expected
+	} else if e, ok := errors.AsType[*ArgumentError](err); ok {
+		f.Kind, f.Argument, f.Value, f.Expected = FailedUsage, e.Name, e.Value, e.Expected
+	}
+	return f
+}
+
+// Err is the error that the failure describes.
+func (f *Failure) Err() error {
+	switch f.Kind {
+	case FailedConfig:
+		return &ConfigError{Problems: f.Problems}
+	case FailedUnknownPort:
+		return &UnknownPortError{Port: f.Port}
+	case FailedUsage:
+		return &UsageError{Failure: *f}
+	}
+	return errors.New(f.Text)
+}
+
+// UsageError is an ArgumentError or an ExplainError that came over a wire.
+type UsageError struct{ Failure Failure }
+
+// Error is what the error said at the other end.
+func (e *UsageError) Error() string { return e.Failure.Text }
+
+// ArgumentError is the answer to an argument that a method does not take.
+type ArgumentError struct {
+	Method, Name, Value string
+	Missing             bool
+	Expected            string
+}
+
+// Error names method, argument, value and what was expected.
+func (e *ArgumentError) Error() string {
+	if e.Missing {
+		return e.Method + ": " + e.Name + " is missing; expected " + e.Expected
+	}
+	return e.Method + ": " + e.Name + " '" + e.Value + "': expected " + e.Expected
+}
