@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -49,7 +50,8 @@ func statusCommand() *command {
 	}
 }
 
-func printStatus(e *env, s *api.Status) {
+// printHeadline says in two lines how things are.
+func printHeadline(w io.Writer, s *api.Status) {
 	on := 0
 	for _, p := range s.Ports {
 		if p.State == api.Accelerating {
@@ -63,9 +65,13 @@ func printStatus(e *env, s *api.Status) {
 	case s.Accelerated >= 0:
 		headline += fmt.Sprintf(", %.1f%% of frames", 100*s.Accelerated)
 	}
-	fmt.Fprintf(e.stdout, "xdpl2 %s: %s\n", s.Version, headline)
-	fmt.Fprintf(e.stdout, "mode %s, topology %s, bridge %s, %d of %d stations, up %s, Linux %s\n",
+	fmt.Fprintf(w, "xdpl2 %s: %s\n", s.Version, headline)
+	fmt.Fprintf(w, "mode %s, topology %s, bridge %s, %d of %d stations, up %s, Linux %s\n",
 		s.Mode, s.Topology, s.Bridge, s.Stations, s.MaxStations, time.Duration(s.Uptime*float64(time.Second)).Round(time.Second), s.Kernel)
+}
+
+func printStatus(e *env, s *api.Status) {
+	printHeadline(e.stdout, s)
 	if s.Overflow > 0 {
 		fmt.Fprintf(e.stdout, "%d stations did not fit (option max_stations): the bridge carries them\n", s.Overflow)
 	}
@@ -98,11 +104,11 @@ func portsCommand() *command {
 				return err
 			}
 			if e.json {
-				return e.printJSON(ports)
+				return e.printJSON(api.PortList{Ports: ports})
 			}
 			t := table{{"PORT", "IFINDEX", "DRIVER", "LINK", "MASTER", "STP", "MTU", "ENGINE", "TARGET", "STATIONS", "REDIRECTED", "PASSED"}}
 			for _, p := range ports {
-				t = append(t, []string{p.Device, number(p.Ifindex), p.Driver, linkWords(p), p.Master, p.STP, number(p.MTU), p.Engine,
+				t = append(t, []string{p.Device, number(p.Ifindex), p.Driver, linkWords(p.Ifindex != 0, &p.PortStatus), p.Master, p.STP, number(p.MTU), p.Engine,
 					p.Target, fmt.Sprint(p.Stations), fmt.Sprint(p.Redirected.Packets), fmt.Sprint(p.Passed.Packets)})
 			}
 			t.print(e.stdout)
@@ -111,9 +117,9 @@ func portsCommand() *command {
 	}
 }
 
-func linkWords(p api.Port) string {
+func linkWords(present bool, p *api.PortStatus) string {
 	switch {
-	case p.Ifindex == 0:
+	case !present:
 		return "absent"
 	case !p.Up:
 		return "down"
@@ -194,7 +200,7 @@ func countersCommand() *command {
 				return err
 			}
 			if e.json {
-				return e.printJSON(all)
+				return e.printJSON(api.CounterList{Counters: all})
 			}
 			for i, p := range all {
 				if i > 0 {

@@ -3,7 +3,7 @@
 package control
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"net"
 	"slices"
@@ -14,72 +14,99 @@ import (
 	"github.com/xdpl2/xdpl2/internal/datapath"
 )
 
-// Stations implements api.Service. The loop only copies what matches; sorting
-// and writing takes milliseconds with many stations, and is done outside.
+// Stations implements api.Service. The loop only copies what matches, and
+// numbers only: with many stations all the rest takes milliseconds.
 func (c *Controller) Stations(ctx context.Context, q api.StationQuery) (*api.StationList, error) {
-	var found []foundStation
+	var all foundStations
 	var err error
-	callErr := c.call(ctx, func() { found, err = c.findStations(q) })
+	callErr := c.call(ctx, func() { all, err = c.findStations(q) })
 	if callErr != nil {
 		return nil, callErr
 	}
 	if err != nil {
 		return nil, err
 	}
-	if q.Search != "" {
-		search := strings.ToLower(q.Search)
-		found = slices.DeleteFunc(found, func(f foundStation) bool {
-			return !strings.Contains(macOf(f.key), search) && !strings.Contains(strings.ToLower(f.port), search)
-		})
-	}
-	slices.SortFunc(found, func(a, b foundStation) int {
-		if d := bytes.Compare(a.key.MAC[:], b.key.MAC[:]); d != 0 {
-			return d
-		}
-		return int(a.key.VLAN) - int(b.key.VLAN)
-	})
-	return stationPage(found, q), nil
+	return all.answer(q), nil
 }
 
-// foundStation is a station as it was when it was asked for.
-type foundStation struct {
-	key    datapath.StationKey
-	port   string
-	source string
-	seen   time.Time
+// foundStations are stations as they were when they were asked for.
+type foundStations struct {
+	found  []foundStation
+	links  links  // never changed: the mirror makes a new one each time
+	bridge string // what the box's own addresses are behind
 }
+
+// foundStation is one of them, without a pointer, so that copying thousands is
+// cheap.
+type foundStation struct {
+	order   uint64 // address and VLAN as one number
+	seen    int64  // Unix nanoseconds; 0: never
+	ifindex int32
+	source  uint8 // in sources
+}
+
+var sources = [...]string{sourceBridge, sourceStatic, sourceLocal}
 
 // findStations returns the stations of a port and VLAN, in no order.
-func (c *Controller) findStations(q api.StationQuery) ([]foundStation, error) {
+func (c *Controller) findStations(q api.StationQuery) (foundStations, error) {
+	all := foundStations{links: c.links, bridge: c.bridgeName()}
 	if q.Port != "" && c.ports[q.Port] == nil {
-		return nil, &api.UnknownPortError{Port: q.Port}
+		return all, &api.UnknownPortError{Port: q.Port}
 	}
-	found := make([]foundStation, 0, len(c.stations))
+	all.found = make([]foundStation, 0, len(c.stations))
 	for key, s := range c.stations {
-		// The box's own addresses are behind the bridge itself, whatever port
-		// they were taken from.
-		port := c.bridgeName()
-		if !s.Local {
-			port = c.links[s.ifindex].Name
+		m := key.MAC
+		f := foundStation{
+			order: uint64(m[0])<<52 | uint64(m[1])<<44 | uint64(m[2])<<36 | uint64(m[3])<<28 |
+				uint64(m[4])<<20 | uint64(m[5])<<12 | uint64(key.VLAN),
+			ifindex: int32(s.ifindex), source: uint8(slices.Index(sources[:], s.source)),
 		}
-		if (q.Port == "" || port == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) {
-			found = append(found, foundStation{key, port, s.source, s.seen})
+		if !s.seen.IsZero() {
+			f.seen = s.seen.UnixNano()
+		}
+		if (q.Port == "" || all.port(f) == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) {
+			all.found = append(all.found, f)
 		}
 	}
-	return found, nil
+	return all, nil
 }
 
-func stationPage(found []foundStation, q api.StationQuery) *api.StationList {
-	list := &api.StationList{Total: len(found), Stations: []api.Station{}}
-	found = found[min(max(q.Offset, 0), len(found)):]
+func (f foundStation) key() datapath.StationKey {
+	o := f.order
+	return datapath.StationKey{
+		MAC:  [6]byte{byte(o >> 52), byte(o >> 44), byte(o >> 36), byte(o >> 28), byte(o >> 20), byte(o >> 12)},
+		VLAN: uint16(o & 0xfff),
+	}
+}
+
+// port names the device that a station is behind.
+func (all *foundStations) port(f foundStation) string {
+	if sources[f.source] == sourceLocal {
+		return all.bridge // whatever port the address was taken from
+	}
+	return all.links[int(f.ifindex)].Name
+}
+
+// answer searches, sorts and cuts a page out of what was found.
+func (all *foundStations) answer(q api.StationQuery) *api.StationList {
+	if q.Search != "" {
+		search := strings.ToLower(q.Search)
+		all.found = slices.DeleteFunc(all.found, func(f foundStation) bool {
+			return !strings.Contains(macOf(f.key()), search) && !strings.Contains(strings.ToLower(all.port(f)), search)
+		})
+	}
+	slices.SortFunc(all.found, func(a, b foundStation) int { return cmp.Compare(a.order, b.order) })
+	list := &api.StationList{Total: len(all.found), Stations: []api.Station{}}
+	found := all.found[min(max(q.Offset, 0), len(all.found)):]
 	if q.Limit > 0 {
 		found = found[:min(q.Limit, len(found))]
 	}
 	now := time.Now()
 	for _, f := range found {
-		out := api.Station{MAC: macOf(f.key), VLAN: int(f.key.VLAN), Port: f.port, Source: f.source, Seen: -1}
-		if !f.seen.IsZero() {
-			out.Seen = now.Sub(f.seen).Seconds()
+		key := f.key()
+		out := api.Station{MAC: macOf(key), VLAN: int(key.VLAN), Port: all.port(f), Source: sources[f.source], Seen: -1}
+		if f.seen != 0 {
+			out.Seen = now.Sub(time.Unix(0, f.seen)).Seconds()
 		}
 		list.Stations = append(list.Stations, out)
 	}

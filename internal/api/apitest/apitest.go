@@ -30,7 +30,7 @@ var _ api.Service = (*Service)(nil)
 func New() *Service {
 	return &Service{state: api.Status{
 		Version: "1.2.3", Enabled: true, Mode: "mac", Bridge: "br-lan", Stations: 2500, Accelerated: 0.5,
-		Ports:        []api.PortStatus{{Device: "eth1", State: api.Accelerating, Engine: "tc", Engines: map[string]string{"tc": "in use"}}},
+		Ports:    []api.PortStatus{{Device: "eth1", State: api.Accelerating, Engine: "tc", Engines: map[string]string{"tc": "in use"}}},
 		Verdicts: []api.VerdictCount{}, ConfigErrors: []api.Problem{}, ConfigWarnings: []api.Problem{},
 	}}
 }
