@@ -66,8 +66,12 @@ func printHeadline(w io.Writer, s *api.Status) {
 		headline += fmt.Sprintf(", %.1f%% of frames", 100*s.Accelerated)
 	}
 	fmt.Fprintf(w, "xdpl2 %s: %s\n", s.Version, headline)
+	topology := s.Topology
+	if s.OwnBridge != "" {
+		topology += " (into " + s.OwnBridge + ")"
+	}
 	fmt.Fprintf(w, "mode %s, topology %s, bridge %s, %d of %d stations, up %s, Linux %s\n",
-		s.Mode, s.Topology, s.Bridge, s.Stations, s.MaxStations, time.Duration(s.Uptime*float64(time.Second)).Round(time.Second), s.Kernel)
+		s.Mode, topology, s.Bridge, s.Stations, s.MaxStations, time.Duration(s.Uptime*float64(time.Second)).Round(time.Second), s.Kernel)
 }
 
 func printStatus(e *env, s *api.Status) {

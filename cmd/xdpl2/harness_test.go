@@ -27,6 +27,7 @@ const asProgram = "XDPL2_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		dieAtStep()
 		main()
 	}
 	os.Exit(m.Run())

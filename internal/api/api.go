@@ -46,14 +46,17 @@ const (
 
 // Status is the daemon's state.
 type Status struct {
-	Version  string       `json:"version"`
-	Kernel   string       `json:"kernel"`
-	Uptime   float64      `json:"uptime_seconds"`
-	Enabled  bool         `json:"enabled"`
-	Mode     string       `json:"mode"`
-	Topology string       `json:"topology"`
-	Bridge   string       `json:"bridge"`
-	Ports    []PortStatus `json:"ports"`
+	Version  string  `json:"version"`
+	Kernel   string  `json:"kernel"`
+	Uptime   float64 `json:"uptime_seconds"`
+	Enabled  bool    `json:"enabled"`
+	Mode     string  `json:"mode"`
+	Topology string  `json:"topology"`
+	Bridge   string  `json:"bridge"`
+	// OwnBridge is the bridge that xdpl2 has made for the ports (topology
+	// replace, mode mac).
+	OwnBridge string       `json:"own_bridge,omitempty"`
+	Ports     []PortStatus `json:"ports"`
 	// Stations in the fast path (the box itself not among them), how many there is room for, and how many
 	// did not fit.
 	Stations    int `json:"stations"`

@@ -60,7 +60,7 @@ type Link struct {
 	Up      bool // administratively
 	Carrier bool
 	Master  int // ifindex of the bridge, bond or the like; 0 if none
-	Parent  int // ifindex of the device that a VLAN or DSA device sits on; 0 if none
+	Parent  int // ifindex of the device that a VLAN, macvlan or DSA device sits on; 0 if none
 	XDP     uint32
 	// Switch identifies the hardware switch that the device is a port of, in
 	// hexadecimal; empty if it is none (IFLA_PHYS_SWITCH_ID).
@@ -137,7 +137,7 @@ func parseLink(data []byte) (l Link, bridgeOnly bool, err error) {
 			}
 		}
 	}
-	if elsewhere || l.Kind != "vlan" && l.Kind != "dsa" {
+	if elsewhere || l.Kind != "vlan" && l.Kind != "macvlan" && l.Kind != "dsa" {
 		l.Parent = 0 // a veth's peer, a tunnel's underlay: not ours to care for
 	}
 	return l, msg.Family == unix.AF_BRIDGE, nil

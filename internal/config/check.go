@@ -78,7 +78,8 @@ func (c *Config) CheckDevices(exists func(name string) bool) (problems Problems)
 			l.fault(p.Place, "target", p.Target, "no such network device", expected)
 		}
 	}
-	if len(c.Ports) > 0 && !exists(c.Main.Bridge) {
+	// Replace needs none: its ports may be nobody's.
+	if len(c.Ports) > 0 && c.Main.Topology == TopologyCoexist && !exists(c.Main.Bridge) {
 		l.fault(Place{File: c.File, Section: "xdpl2 'main'"}, "bridge", c.Main.Bridge, "no such network device", expected)
 	}
 	return l.problems

@@ -37,6 +37,7 @@ type Main struct {
 	Engine        string
 	Adapt         bool
 	Bridge        string
+	Force         bool
 	MaxStations   uint32
 	BypassFilters bool
 	Wireless      bool

@@ -124,7 +124,7 @@ func TestMistakes(t *testing.T) {
 			want: []string{"section @station[1]: option mac '02:00:00:00:00:01': the same station is in section @station[0] already"}},
 		{name: "vlan out of range", text: port + "config station\n\toption mac '02:00:00:00:00:01'\n\toption port 'eth1'\n\toption vlan '4095'\n",
 			want: []string{"option vlan '4095': not valid; expected a number from 1 to 4094"}},
-		{name: "replace", text: "config xdpl2 'main'\n\toption topology 'replace'\n", want: []string{"option topology 'replace': not built in this version; expected coexist"}},
+		{name: "topology", text: "config xdpl2 'main'\n\toption topology 'replaced'\n", want: []string{"option topology 'replaced': not valid (did you mean replace?); expected one of coexist, replace"}},
 		{name: "native", text: port + "\toption engine 'native'\n", want: []string{"option engine 'native': not built in this version"}},
 		{name: "not built, ignored", warning: true, text: "config xdpl2 'main'\n\toption dbus 'yes'\n" + port + "\tlist echo 'icmp'\nconfig tuning 'tuning'\n\toption enabled '1'\n",
 			want: []string{":2: section xdpl2 'main': option dbus 'yes': not built in this version, ignored", "option echo 'icmp': not built", "section tuning 'tuning': option enabled '1': not built"}},

@@ -58,6 +58,7 @@ type Controller struct {
 	overflow map[datapath.StationKey]struct{} // did not fit
 	ageing   ageing
 	journal  *journal
+	replaced replaced
 	events   *events
 	resizing bool // stations come again that never went
 }
@@ -219,6 +220,7 @@ func (c *Controller) reload() (*api.ReloadResult, error) {
 			c.log.Error("the station map keeps its size", "error", err)
 		}
 	}
+	c.arrangeAnew()
 	c.reconcile()
 	c.nameAbsent()
 	c.log.Info("configuration loaded", "changed", changed)

@@ -97,6 +97,10 @@ func livePort(ls links, l bridge.Link) datapath.Port {
 			p.Flags |= datapath.PortIsolated
 		}
 	}
+	// A wire that is in no bridge (topology replace, mode port).
+	if l.Master == 0 && l.Up && l.Carrier {
+		p.Flags |= datapath.PortForwarding
+	}
 	if ls.hasVLANDevice(l.Index) {
 		p.Flags |= datapath.PortPassTagged
 	}

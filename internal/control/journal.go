@@ -10,9 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/xdpl2/xdpl2/internal/bridge"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/topology"
 )
 
 // journalName is the file in the run directory that says what was changed on
@@ -21,27 +24,48 @@ const journalName = "restore.json"
 
 // journal remembers changes to devices that must be undone: on stop, and after
 // a crash by the next daemon or by cleanup. An entry is on disk before the
-// change is made. The run directory does not survive a reboot, and neither do
-// the changes.
+// change is made. After a reboot nothing of it is left to undo, and the same
+// ifindexes are other devices: what was written before this boot is void.
 type journal struct {
 	path    string
+	boot    string
 	entries []journalEntry
 }
 
-// journalEntry is one change: a feature that was on, or a clsact qdisc that was
-// not there.
-type journalEntry struct {
-	Device  string `json:"device"`
-	Ifindex int    `json:"ifindex"`
-	Change  string `json:"change"` // clsact, or a feature's name
+// journalFile is what is on disk.
+type journalFile struct {
+	Boot    string         `json:"boot"` // the kernel's boot_id
+	Entries []journalEntry `json:"entries"`
 }
 
-const clsactAdded = "clsact"
+// journalEntry is one change: a feature that was on, a clsact qdisc that was
+// not there, a device that was somewhere else, a bridge that was not there.
+type journalEntry struct {
+	Device  string             `json:"device"`
+	Ifindex int                `json:"ifindex,omitempty"`
+	Change  string             `json:"change"` // clsact, moved, bridge, or a feature's name
+	Before  *topology.Snapshot `json:"before,omitempty"`
+	Own     *topology.Own      `json:"own,omitempty"`
+}
+
+// What has changed, beside features.
+const (
+	clsactAdded = "clsact"
+	deviceMoved = "moved"  // Before says from where
+	bridgeAdded = "bridge" // Own
+)
+
+// bootIDFile says which boot this is.
+var bootIDFile = "/proc/sys/kernel/random/boot_id"
 
 // openJournal reads what an earlier daemon left. An empty directory name gives
 // a journal that is kept in memory only.
 func openJournal(runDir string) (*journal, error) {
-	j := &journal{}
+	boot, err := os.ReadFile(bootIDFile)
+	if err != nil {
+		return nil, fmt.Errorf("tell this boot from others: %w", err)
+	}
+	j := &journal{boot: strings.TrimSpace(string(boot))}
 	if runDir == "" {
 		return j, nil
 	}
@@ -53,9 +77,14 @@ func openJournal(runDir string) (*journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what has to be restored: %w", err)
 	}
-	if err := json.Unmarshal(data, &j.entries); err != nil {
+	var f journalFile
+	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("read what has to be restored: %s: %w", j.path, err)
 	}
+	if f.Boot != j.boot {
+		return j, j.write()
+	}
+	j.entries = f.Entries
 	return j, nil
 }
 
@@ -72,45 +101,77 @@ func (j *journal) record(e journalEntry) error {
 	return nil
 }
 
-// restore undoes the changes that match. A device that is gone took its
-// changes along.
-func (j *journal) restore(match func(journalEntry) bool) error {
-	var err error
+// forget drops entries whose change is not ours to undo any more.
+func (j *journal) forget(match func(journalEntry) bool) error {
 	before := len(j.entries)
-	j.entries = slices.DeleteFunc(j.entries, func(e journalEntry) bool {
-		if !match(e) {
-			return false
-		}
-		if uerr := e.undo(); uerr != nil && !errors.Is(uerr, netdev.ErrNoDevice) {
-			err = errors.Join(err, fmt.Errorf("restore %s: %w", e.Device, uerr))
-		}
-		return true
-	})
+	j.entries = slices.DeleteFunc(j.entries, match)
 	if len(j.entries) == before {
 		return nil
 	}
-	return errors.Join(err, j.write())
+	return j.write()
 }
 
+// restore undoes the changes that match. A device that is gone took its
+// changes along.
+func (j *journal) restore(match func(journalEntry) bool) error {
+	var mine []journalEntry
+	for _, e := range j.entries {
+		if match(e) {
+			mine = append(mine, e)
+		}
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	var err error
+	for _, e := range mine {
+		if uerr := e.undo(); uerr != nil {
+			err = errors.Join(err, fmt.Errorf("restore %s: %w", e.Device, uerr))
+		}
+	}
+	kept, uerr := j.restoreTopology(mine)
+	return errors.Join(err, uerr, j.forget(func(e journalEntry) bool {
+		return slices.Contains(mine, e) && !slices.Contains(kept, e)
+	}))
+}
+
+// undo takes back what was changed on the device alone.
 func (e journalEntry) undo() error {
+	if e.ofTopology() {
+		return nil
+	}
+	l, err := bridge.Read(e.Ifindex)
+	if errors.Is(err, bridge.ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if e.Change == clsactAdded {
 		return datapath.RemoveClsact(e.Ifindex)
 	}
-	return netdev.SetFeature(e.Device, e.Change, true)
+	// By the name that it has now.
+	if err := netdev.SetFeature(l.Name, e.Change, true); !errors.Is(err, netdev.ErrNoDevice) {
+		return err
+	}
+	return nil
 }
 
 func everything(journalEntry) bool { return true }
 
-// of matches all changes of a device, featuresOf those of its features.
+// of matches what was prepared on a device, featuresOf its features alone.
+// Where the device is, and what else is there of xdpl2's, is another matter
+// (replace.go).
 func of(device string) func(journalEntry) bool {
-	return func(e journalEntry) bool { return e.Device == device }
+	return func(e journalEntry) bool { return e.Device == device && !e.ofTopology() }
 }
 
 func featuresOf(device string) func(journalEntry) bool {
-	return func(e journalEntry) bool { return e.Device == device && e.Change != clsactAdded }
+	return func(e journalEntry) bool { return of(device)(e) && e.Change != clsactAdded }
 }
 
 func (j *journal) write() error {
+	defer topology.Step()
 	if j.path == "" {
 		return nil
 	}
@@ -120,7 +181,7 @@ func (j *journal) write() error {
 		}
 		return nil
 	}
-	data, err := json.Marshal(j.entries)
+	data, err := json.Marshal(journalFile{j.boot, j.entries})
 	if err != nil {
 		return err
 	}
@@ -145,7 +206,7 @@ func Cleanup(runDir string) (devices []string, err error) {
 		return nil, err
 	}
 	for _, e := range j.entries {
-		if !slices.Contains(devices, e.Device) {
+		if e.Own == nil && !slices.Contains(devices, e.Device) {
 			devices = append(devices, e.Device)
 		}
 	}

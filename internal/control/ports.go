@@ -38,6 +38,7 @@ type port struct {
 // order matters: a port is set before a station points to it, and stations are
 // there before a program asks for them.
 func (c *Controller) reconcile() {
+	c.arrange()
 	c.assignSlots()
 	for _, p := range c.ordered() {
 		c.reconcilePort(p)
@@ -139,7 +140,7 @@ func (c *Controller) reconcilePort(p *port) {
 	case !present:
 		p.state, p.reason = api.Waiting, fmt.Sprintf("there is no device %s; it is taken when it appears", p.device)
 	default:
-		p.reason = whyNot(c.links, l, c.bridgeName())
+		p.reason = c.whyNotHere(l)
 		if p.reason == "" && !main.Wireless && netdev.Wireless(p.device) {
 			p.reason = fmt.Sprintf("%s is wireless: stations there come and go, and isolation is the driver's (option wireless of section main allows it)", p.device)
 		}
@@ -206,7 +207,7 @@ func (c *Controller) takeForTC(p *port) error {
 	if err != nil || has {
 		return err
 	}
-	if err := c.journal.record(journalEntry{p.device, p.ifindex, clsactAdded}); err != nil {
+	if err := c.journal.record(journalEntry{Device: p.device, Ifindex: p.ifindex, Change: clsactAdded}); err != nil {
 		return err
 	}
 	return datapath.AddClsact(p.ifindex)

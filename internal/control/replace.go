@@ -2,6 +2,353 @@
 
 package control
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/xdpl2/xdpl2/internal/bridge"
+	"github.com/xdpl2/xdpl2/internal/config"
+	"github.com/xdpl2/xdpl2/internal/datapath"
+	"github.com/xdpl2/xdpl2/internal/topology"
+)
+
+// Topology replace: the ports leave their bridge. In mode port they are in
+// none, in mode mac in a bridge of xdpl2's own, which does for them what the
+// fast path does not. What is changed is in the journal first; who changes it
+// again while xdpl2 runs is right, and is left alone until the next reload.
+
+// replaced is what topology replace has changed, and why it has not changed
+// the rest.
+type replaced struct {
+	own      *topology.Own // nil: there is none
+	ownIndex int
+	taken    map[int]*takenDevice // by ifindex
+	left     map[int]string       // devices to leave alone until the next reload, and why
+	why      map[string]string    // why a device is not taken, by its name
+	local    map[datapath.StationKey]station
+}
+
+// takenDevice is a device that xdpl2 has moved.
+type takenDevice struct {
+	device string
+	before *topology.Snapshot
+	place  topology.Place
+	// elsewhere says where somebody else has moved it since; empty: it is
+	// where it should be.
+	elsewhere string
+}
+
 // bridgeName is the bridge that decides where frames go, and that the mirror
-// is asked about.
-func (c *Controller) bridgeName() string { return c.config.Main.Bridge }
+// is asked about; empty if there is none.
+func (c *Controller) bridgeName() string {
+	switch main := &c.config.Main; {
+	case main.Topology != config.TopologyReplace:
+		return main.Bridge
+	case main.Mode == config.ModeMAC && c.replaced.own != nil:
+		return c.replaced.own.Name
+	}
+	return ""
+}
+
+// whyNotHere is whyNot for the topology in force.
+func (c *Controller) whyNotHere(l bridge.Link) string {
+	if c.config.Main.Topology != config.TopologyReplace {
+		return whyNot(c.links, l, c.bridgeName())
+	}
+	t := c.replaced.taken[l.Index]
+	switch {
+	case t == nil:
+		if why := c.replaced.why[l.Name]; why != "" {
+			return why
+		}
+		return fmt.Sprintf("%s has not been taken out of its bridge", l.Name)
+	case t.elsewhere != "":
+		return fmt.Sprintf("somebody has moved %s %s; xdpl2 leaves it there (xdpl2 reload takes it again)", l.Name, t.elsewhere)
+	case c.config.Main.Mode == config.ModeMAC:
+		return whyNot(c.links, l, c.bridgeName())
+	}
+	return c.links.switchReason(l)
+}
+
+// arrange has every device where the configuration wants it.
+func (c *Controller) arrange() {
+	r := &c.replaced
+	if r.taken == nil {
+		r.taken, r.left = map[int]*takenDevice{}, map[int]string{}
+	}
+	r.why = map[string]string{}
+	c.lookAround()
+	want := c.wanted()
+	for index, t := range r.taken {
+		if _, ok := want[index]; !ok {
+			c.returnDevices("is back", func(e journalEntry) bool { return e.Ifindex == t.before.Ifindex })
+		}
+	}
+	if len(want) > 0 {
+		c.moveDevices(want)
+	}
+	// Not before the last device has left it.
+	if r.own != nil && (len(r.taken) == 0 || c.config.Main.Mode != config.ModeMAC) {
+		c.removeOwn()
+	}
+	c.lookAround()
+	c.listLocal()
+}
+
+// moveDevices brings devices to their places.
+func (c *Controller) moveDevices(want map[int]topology.Place) {
+	r := &c.replaced
+	indexes := make([]int, 0, len(want))
+	for index := range want {
+		indexes = append(indexes, index)
+	}
+	slices.Sort(indexes)
+	if c.config.Main.Mode == config.ModeMAC {
+		if err := c.makeOwn(); err != nil {
+			c.log.Error("no bridge for the ports", "error", err)
+			for _, index := range indexes {
+				r.why[c.links[index].Name] = err.Error()
+			}
+			return
+		}
+	}
+	if br, ok := c.links.byName(c.config.Main.Bridge); ok {
+		if err := topology.KeepMAC(br.Index, indexes...); err != nil {
+			c.log.Warn("the bridge's address may change", "bridge", br.Name, "error", err)
+		}
+	}
+	for _, index := range indexes {
+		place := want[index]
+		if c.config.Main.Mode == config.ModeMAC {
+			place.Bridge = r.ownIndex
+		}
+		t := r.taken[index]
+		if t != nil && (t.elsewhere != "" || t.place == place) {
+			continue
+		}
+		err := c.take(index, place)
+		if errors.Is(err, topology.ErrPartly) {
+			c.log.Warn("port not quite as it was in its bridge", "device", c.links[index].Name, "error", err)
+			continue
+		}
+		if err != nil {
+			c.log.Error("port not taken", "device", c.links[index].Name, "error", err)
+			r.left[index] = err.Error()
+			r.why[c.links[index].Name] = err.Error()
+			c.returnDevices("stays", func(e journalEntry) bool { return e.Ifindex == index })
+		}
+	}
+	c.returnHalfWires()
+}
+
+// take moves a device, and remembers where it was if xdpl2 has not moved it
+// before.
+func (c *Controller) take(index int, place topology.Place) error {
+	r := &c.replaced
+	t := r.taken[index]
+	if t == nil {
+		name := c.links[index].Name
+		before := c.journal.before(index)
+		if before == nil {
+			var err error
+			if before, err = topology.Take(index); err != nil {
+				return err
+			}
+			if err := c.journal.record(journalEntry{Device: name, Ifindex: index, Change: deviceMoved, Before: before}); err != nil {
+				return err
+			}
+		}
+		t = &takenDevice{device: name, before: before}
+		r.taken[index] = t
+	}
+	t.place = place
+	err := t.before.Move(place)
+	if err == nil || errors.Is(err, topology.ErrPartly) {
+		c.log.Info("port taken", "device", t.device, "from", t.before.Bridge, "into", c.bridgeName())
+	}
+	return err
+}
+
+// returnHalfWires gives devices back that were taken for a wire whose other
+// end could not be.
+func (c *Controller) returnHalfWires() {
+	if c.config.Main.Mode != config.ModePort {
+		return
+	}
+	r := &c.replaced
+	for i := range c.config.Ports {
+		p := &c.config.Ports[i]
+		from, _ := c.links.byName(p.Device)
+		to, ok := c.links.byName(p.Target)
+		why, failed := r.left[to.Index]
+		if !ok || !failed || r.taken[from.Index] == nil || r.taken[to.Index] != nil {
+			continue
+		}
+		r.why[p.Device] = fmt.Sprintf("target %s cannot be used: %s", p.Target, why)
+		if r.ofAnotherWire(c.config, p) {
+			continue
+		}
+		c.returnDevices("stays", func(e journalEntry) bool { return e.Ifindex == from.Index })
+	}
+}
+
+// ofAnotherWire reports whether a port is the target of another one that is
+// taken.
+func (r *replaced) ofAnotherWire(cfg *config.Config, port *config.Port) bool {
+	for i := range cfg.Ports {
+		other := &cfg.Ports[i]
+		if other.Target != port.Device || other.Device == port.Target {
+			continue
+		}
+		for _, t := range r.taken {
+			if t.device == other.Device {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// returnDevices gives back what matches.
+func (c *Controller) returnDevices(what string, match func(journalEntry) bool) {
+	err := c.journal.restore(func(e journalEntry) bool { return e.Change == deviceMoved && match(e) })
+	if err != nil {
+		c.log.Error("port not quite restored", "error", err)
+	}
+	for index, t := range c.replaced.taken {
+		if !match(journalEntry{Device: t.device, Ifindex: index, Change: deviceMoved}) {
+			continue
+		}
+		delete(c.replaced.taken, index)
+		c.log.Info("port "+what, "device", t.device, "bridge", t.before.Bridge)
+		if l, err := bridge.Read(index); err == nil {
+			c.links[index] = l
+		}
+	}
+}
+
+// makeOwn makes xdpl2's own bridge if there is none.
+func (c *Controller) makeOwn() error {
+	r := &c.replaced
+	if r.own != nil {
+		return nil
+	}
+	own, err := topology.PlanOwn()
+	if err != nil {
+		return err
+	}
+	if err := c.journal.record(journalEntry{Device: own.Name, Change: bridgeAdded, Own: own}); err != nil {
+		return err
+	}
+	index, err := own.Create(c.config.Main.Bridge)
+	if err != nil && !errors.Is(err, topology.ErrPartly) {
+		return errors.Join(err, c.journal.restore(ofOwn))
+	}
+	if err != nil {
+		c.log.Warn("bridge not quite like the one that the ports come from", "bridge", own.Name, "like", c.config.Main.Bridge, "error", err)
+	}
+	r.own, r.ownIndex = own, index
+	c.log.Info("bridge made", "bridge", own.Name, "like", c.config.Main.Bridge)
+	return nil
+}
+
+func (c *Controller) removeOwn() {
+	r := &c.replaced
+	if err := c.journal.restore(ofOwn); err != nil {
+		c.log.Error("bridge not removed", "bridge", r.own.Name, "error", err)
+	}
+	delete(c.links, r.ownIndex)
+	r.own, r.ownIndex = nil, 0
+}
+
+// lookAround brings what the mirror has told up to date for the devices that
+// xdpl2 has moved, since it tells of that later, and finds those that somebody
+// else has moved.
+func (c *Controller) lookAround() {
+	r := &c.replaced
+	if r.own != nil {
+		if _, known := c.links[r.ownIndex]; !known {
+			if l, err := bridge.Read(r.ownIndex); err == nil {
+				c.links[r.ownIndex] = l
+			} else if errors.Is(err, bridge.ErrGone) {
+				c.log.Warn("somebody has removed the bridge", "bridge", r.own.Name)
+				c.forget(ofOwn)
+				r.own, r.ownIndex = nil, 0
+			}
+		}
+	}
+	for index, t := range r.taken {
+		if l, ok := c.links[index]; ok && l.Master == t.place.Bridge {
+			t.elsewhere = ""
+			continue
+		}
+		l, err := bridge.Read(index)
+		if errors.Is(err, bridge.ErrGone) {
+			delete(r.taken, index)
+			delete(c.links, index)
+			c.forget(func(e journalEntry) bool { return e.Change == deviceMoved && e.Ifindex == index })
+			continue
+		}
+		if err != nil {
+			c.log.Warn("port not looked at", "device", t.device, "error", err)
+			continue
+		}
+		c.links[index] = l
+		if l.Master != t.place.Bridge {
+			c.movedByOthers(t, l)
+		}
+	}
+}
+
+// movedByOthers takes note of a device that somebody else has moved.
+func (c *Controller) movedByOthers(t *takenDevice, l bridge.Link) {
+	r := &c.replaced
+	master := c.links[l.Master]
+	where := "out of " + c.bridgeName()
+	if l.Master != 0 {
+		where = "into " + master.Name
+	}
+	switch {
+	case l.Master != 0 && t.before.Bridge == master.Name:
+		// Where it was: then there is nothing left to undo.
+		where = "back into " + master.Name
+		r.left[l.Index] = fmt.Sprintf("somebody has moved %s %s; xdpl2 leaves it there (xdpl2 reload takes it again)", l.Name, where)
+	case l.Master != 0 && t.before.Bridge == "" && master.Name == c.config.Main.Bridge:
+		// It was plugged in, and taken before its bridge had it. It is taken
+		// again, with what it is there.
+		where = ""
+	default:
+		if t.elsewhere != where {
+			c.log.Warn("somebody has moved a port; it is left there", "device", l.Name, "where", where)
+		}
+		t.elsewhere = where
+		return
+	}
+	if where != "" {
+		c.log.Warn("somebody has moved a port; it is left there", "device", l.Name, "where", where)
+	}
+	if err := t.before.Unwatch(); err != nil && !errors.Is(err, topology.ErrGone) {
+		c.log.Error("port not quite restored", "device", l.Name, "error", err)
+	}
+	delete(r.taken, l.Index)
+	c.forget(func(e journalEntry) bool { return e.Change == deviceMoved && e.Ifindex == l.Index })
+}
+
+func (c *Controller) forget(match func(journalEntry) bool) {
+	if err := c.journal.forget(match); err != nil {
+		c.log.Error("journal not written", "error", err)
+	}
+}
+
+// arrangeAnew has the next arrange take what was left alone: somebody has
+// asked for it.
+func (c *Controller) arrangeAnew() {
+	r := &c.replaced
+	clear(r.left)
+	for _, t := range r.taken {
+		if t.elsewhere != "" {
+			t.elsewhere, t.place = "", topology.Place{Bridge: -1}
+		}
+	}
+}

@@ -46,6 +46,9 @@ func (c *Controller) status() *api.Status {
 		Ports: []api.PortStatus{}, MaxStations: int(main.MaxStations), Overflow: len(c.overflow),
 		Resyncs: c.resyncs, ConfigErrors: []api.Problem{}, ConfigWarnings: []api.Problem{},
 	}
+	if own := c.replaced.own; own != nil {
+		s.OwnBridge = own.Name
+	}
 	for _, st := range c.stations {
 		if !st.Local {
 			s.Stations++

@@ -81,7 +81,7 @@ func (f foundStation) key() datapath.StationKey {
 
 // port names the device that a station is behind.
 func (all *foundStations) port(f foundStation) string {
-	if sources[f.source] == sourceLocal {
+	if sources[f.source] == sourceLocal && all.bridge != "" {
 		return all.bridge // whatever port the address was taken from
 	}
 	return all.links[int(f.ifindex)].Name

@@ -62,6 +62,11 @@ func (c *Controller) syncStations() {
 			c.putStation(key, want)
 		}
 	}
+	for key, want := range c.replaced.local {
+		if have := c.stations[key]; have == nil || !have.same(want) {
+			c.putStation(key, want)
+		}
+	}
 	for _, s := range c.config.Stations {
 		key := datapath.StationKey{MAC: s.MAC, VLAN: s.VLAN}
 		if want, ok := c.desiredStation(key, br.Index); ok && c.stations[key] == nil {
@@ -85,6 +90,9 @@ func (c *Controller) writeStation(key datapath.StationKey, br int) {
 // desiredStation is where the fast path should send an address: where the
 // bridge does, or where the configuration says if the bridge knows nothing.
 func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, bool) {
+	if want, ok := c.replaced.local[key]; ok {
+		return want, true
+	}
 	// A bridge that is not VLAN-aware looks up VLAN 0 alone. (The kernel keeps
 	// entries of VLAN 1 beside it, for the day when it becomes so.)
 	if br == 0 || !c.config.Main.Enabled || key.VLAN != 0 {

@@ -56,7 +56,7 @@ func (c *Controller) keepTagsIn(l bridge.Link) error {
 		if !states[f].Active || l.Kind != "" {
 			continue
 		}
-		if err := c.journal.record(journalEntry{l.Name, l.Index, f}); err != nil {
+		if err := c.journal.record(journalEntry{Device: l.Name, Ifindex: l.Index, Change: f}); err != nil {
 			return err
 		}
 		err := netdev.SetFeature(l.Name, f, false)

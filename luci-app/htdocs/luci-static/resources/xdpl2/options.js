@@ -34,11 +34,8 @@ return baseclass.extend({
 				"coexist",
 				"replace"
 			],
-			"help": "coexist: the ports stay in the bridge. replace: they leave it.",
-			"expected": "coexist",
-			"refused": [
-				"replace"
-			]
+			"help": "coexist: the ports stay in the bridge. replace: they leave it, and are a network of their own, without the box.",
+			"expected": "one of coexist, replace"
 		},
 		{
 			"section": "xdpl2",
@@ -70,8 +67,16 @@ return baseclass.extend({
 			"name": "bridge",
 			"type": "device",
 			"default": "br-lan",
-			"help": "The bridge whose ports are accelerated.",
+			"help": "The bridge whose ports are accelerated, or (replace) taken.",
 			"expected": "the name of a network device (at most 15 characters, no blank or slash)"
+		},
+		{
+			"section": "xdpl2",
+			"name": "force",
+			"type": "boolean",
+			"default": "0",
+			"help": "Topology replace: take ports even if the box cannot be reached any more.",
+			"expected": "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)"
 		},
 		{
 			"section": "xdpl2",

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/bridge"
+	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/topology"
+)
+
+// dieAt makes the program kill itself after so many changes to the system, as
+// a power cut or the out-of-memory killer would.
+const dieAt = "XDPL2_TEST_DIE_AT"
+
+func dieAtStep() {
+	left, err := strconv.Atoi(os.Getenv(dieAt))
+	if err != nil {
+		return
+	}
+	topology.Step = func() {
+		if left--; left == 0 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // the signal is on its way
+		}
+	}
+}
+
+// replaceConf writes a configuration of topology replace: devices are "eth1"
+// or, with a target, "eth1>eth2"; extra are lines of section main.
+func replaceConf(mode, engine string, devices []string, extra ...string) string {
+	text := fmt.Sprintf("config xdpl2 'main'\n\toption enabled '1'\n\toption topology 'replace'\n\toption mode '%s'\n\toption engine '%s'\n", mode, engine)
+	for _, line := range extra {
+		text += "\t" + line + "\n"
+	}
+	return text + portSections(devices)
+}
+
+func portSections(devices []string) (text string) {
+	for _, d := range devices {
+		device, target, _ := strings.Cut(d, ">")
+		text += fmt.Sprintf("\nconfig port\n\toption device '%s'\n", device)
+		if target != "" {
+			text += fmt.Sprintf("\toption target '%s'\n", target)
+		}
+	}
+	return text
+}
+
+// topologyOf is all about the router's devices, bridges and ports that topology
+// replace could change, byte for byte.
+func topologyOf(t testing.TB, l *lab.Lab) string {
+	t.Helper()
+	var lines []string
+	must(t, l.Router.Do(func() error {
+		links, err := listLinks(unix.AF_UNSPEC)
+		if err != nil {
+			return err
+		}
+		for _, msg := range links {
+			lines = append(lines, describeLink(t, msg))
+		}
+		ports, err := listLinks(unix.AF_BRIDGE)
+		if err != nil {
+			return err
+		}
+		for _, msg := range ports {
+			attrs := parseAttrs(t, msg[unix.SizeofIfInfomsg:])
+			lines = append(lines, fmt.Sprintf("%s vlans %x", text(attrs[unix.IFLA_IFNAME]), attrs[unix.IFLA_AF_SPEC]))
+		}
+		fdb, err := bridge.ReadFDB()
+		for _, e := range fdb {
+			if e.Entry.Static {
+				lines = append(lines, fmt.Sprintf("station %x vlan %d of bridge %d %+v", e.Key.MAC, e.Key.VLAN, e.Key.Bridge, e.Entry))
+			}
+		}
+		return err
+	}))
+	slices.Sort(lines)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func listLinks(family int) ([][]byte, error) {
+	return netdev.Dump(func() ([][]byte, error) {
+		req := nl.NewNetlinkRequest(unix.RTM_GETLINK, unix.NLM_F_DUMP)
+		req.AddData(nl.NewIfInfomsg(family))
+		req.AddData(nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(2))) // RTEXT_FILTER_BRVLAN
+		return req.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWLINK)
+	})
+}
+
+func parseAttrs(t testing.TB, data []byte) map[uint16][]byte {
+	t.Helper()
+	list, err := nl.ParseRouteAttr(data)
+	must(t, err)
+	all := map[uint16][]byte{}
+	for _, a := range list {
+		all[a.Attr.Type&^unix.NLA_F_NESTED] = a.Value
+	}
+	return all
+}
+
+func text(v []byte) string { return strings.TrimRight(string(v), "\x00") }
+
+// describeLink writes a device's attributes that stay the same by themselves.
+func describeLink(t testing.TB, msg []byte) string {
+	head := nl.DeserializeIfInfomsg(msg)
+	attrs := parseAttrs(t, msg[unix.SizeofIfInfomsg:])
+	info := parseAttrs(t, attrs[unix.IFLA_LINKINFO])
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s index %d flags %#x promiscuity %x mtu %x master %x address %x kind %s", text(attrs[unix.IFLA_IFNAME]), head.Index,
+		head.Flags, attrs[unix.IFLA_PROMISCUITY], attrs[unix.IFLA_MTU], attrs[unix.IFLA_MASTER], attrs[unix.IFLA_ADDRESS], text(info[1]))
+	// Timers, and what the spanning tree has found out.
+	brVolatile := []uint16{16, 17, 18, 19, 47}
+	portVolatile := []uint16{19, 20, 21, 22, 23}
+	if text(info[1]) == "bridge" {
+		out.WriteString(" bridge" + hexAttrs(parseAttrs(t, info[2]), brVolatile))
+	}
+	if text(info[4]) == "bridge" {
+		out.WriteString(" port" + hexAttrs(parseAttrs(t, info[5]), portVolatile))
+	}
+	return out.String()
+}
+
+func hexAttrs(attrs map[uint16][]byte, without []uint16) string {
+	var all []string
+	for number, value := range attrs {
+		if !slices.Contains(without, number) {
+			all = append(all, fmt.Sprintf("%02d=%s", number, hex.EncodeToString(value)))
+		}
+	}
+	slices.Sort(all)
+	return " " + strings.Join(all, " ")
+}
+
+// disturb gives the lab's bridge and ports settings that are not the default,
+// so that losing one shows.
+func disturb(t testing.TB, l *lab.Lab) {
+	t.Helper()
+	must(t, l.SetIsolated(l.Hosts[0].Port(), true))
+	must(t, l.SetHairpin(l.Hosts[1].Port(), true))
+	for device, settings := range map[string]map[uint16][]byte{
+		"eth1": {2: nl.Uint16Attr(16), 3: nl.Uint32Attr(77), 9: {0}, 25: {2}, 31: nl.Uint16Attr(8)},
+		"eth2": {5: {1}, 7: {1}, 8: {0}, 27: {0}, 30: {0}, 32: {1}},
+		"eth3": {1: {1}}, // listening, by hand
+	} {
+		setPort(t, l, device, settings)
+	}
+	handle, err := l.Router.Handle()
+	must(t, err)
+	dev, err := l.Router.Link("eth1")
+	must(t, err)
+	must(t, handle.NeighAdd(&netlink.Neigh{LinkIndex: dev.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER,
+		State: netlink.NUD_NOARP, HardwareAddr: []byte{2, 0, 0, 0, 9, 9}}))
+	br, err := l.Router.Link(lab.BridgeName)
+	must(t, err)
+	must(t, l.Router.Do(func() error {
+		data := nl.NewRtAttr(2, nil)
+		data.AddRtAttr(4, nl.Uint32Attr(12000)) // ageing_time
+		data.AddRtAttr(23, []byte{0})           // mcast_snooping
+		data.AddRtAttr(9, nl.Uint16Attr(16))    // group_fwd_mask
+		info := nl.NewRtAttr(unix.IFLA_LINKINFO, nil)
+		info.AddRtAttr(1, nl.NonZeroTerminated("bridge"))
+		info.AddChild(data)
+		req := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
+		msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
+		msg.Index = int32(br.Attrs().Index)
+		req.AddData(msg)
+		req.AddData(info)
+		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
+		return err
+	}))
+}
+
+// setPort sets attributes of a bridge port (IFLA_BRPORT_*).
+func setPort(t testing.TB, l *lab.Lab, device string, settings map[uint16][]byte) {
+	t.Helper()
+	dev, err := l.Router.Link(device)
+	must(t, err)
+	must(t, l.Router.Do(func() error {
+		nest := nl.NewRtAttr(unix.IFLA_PROTINFO|unix.NLA_F_NESTED, nil)
+		for number, value := range settings {
+			nest.AddRtAttr(int(number), value)
+		}
+		req := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
+		msg := nl.NewIfInfomsg(unix.AF_BRIDGE)
+		msg.Index = int32(dev.Attrs().Index)
+		req.AddData(msg)
+		req.AddData(nest)
+		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
+		return err
+	}))
+}
+
+func TestReplaceMovesAndReturns(t *testing.T) {
+	for _, c := range []struct {
+		mode    string
+		devices []string
+	}{
+		{"mac", []string{"eth1", "eth2", "eth3"}},
+		{"port", []string{"eth1>eth2", "eth2>eth1"}},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			l := lab.ForTest(t, lab.Options{Hosts: 3, Spares: 1, NoIPv6: true})
+			disturb(t, l)
+			before := topologyOf(t, l)
+			b := newBox(t, l, replaceConf(c.mode, "tc", c.devices))
+			b.start()
+			b.wait("the ports to be taken", func() bool {
+				for _, p := range b.status().Ports {
+					if p.State != api.Accelerating {
+						return false
+					}
+				}
+				return true
+			})
+			t.Log(topologyOf(t, l))
+			b.end(syscall.SIGTERM)
+			if after := topologyOf(t, l); after != before {
+				t.Errorf("before:\n%safter:\n%s", before, after)
+			}
+		})
+	}
+}
