@@ -46,7 +46,8 @@ func testContext(t testing.TB) context.Context {
 type box struct {
 	t   testing.TB
 	lab *lab.Lab
-	dir string // with config, save and run directories
+	dir string   // with config, save and run directories
+	env []string // of programs that are started
 	// ubus is ubusd's socket; there is none unless a test starts one.
 	ubus string
 	cmd  *exec.Cmd
@@ -94,7 +95,7 @@ func (b *box) program(args ...string) *exec.Cmd {
 	exe, err := os.Executable()
 	must(b.t, err)
 	cmd := exec.Command(exe, append(args, b.dirs()...)...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env = append(append(os.Environ(), asProgram+"=1"), b.env...)
 	return cmd
 }
 
@@ -139,13 +140,22 @@ func (b *box) launch(args ...string) {
 // waitLog waits for a line of the daemon's log, from the beginning on.
 func (b *box) waitLog(part string) {
 	b.t.Helper()
+	if !b.saysOrEnds(part) {
+		b.t.Fatalf("the daemon ended (%v) before it said %q:\n%s", b.err, part, strings.Join(b.log, "\n"))
+	}
+}
+
+// saysOrEnds waits for a line of the daemon's log; false if the daemon ends
+// before.
+func (b *box) saysOrEnds(part string) bool {
+	b.t.Helper()
 	deadline := time.After(patience)
 	for next := 0; ; {
 		b.mu.Lock()
 		for ; next < len(b.log); next++ {
 			if strings.Contains(b.log[next], part) {
 				b.mu.Unlock()
-				return
+				return true
 			}
 		}
 		changed := b.logged
@@ -153,7 +163,7 @@ func (b *box) waitLog(part string) {
 		select {
 		case <-changed:
 		case <-b.ended:
-			b.t.Fatalf("the daemon ended (%v) before it said %q:\n%s", b.err, part, strings.Join(b.log, "\n"))
+			return false
 		case <-deadline:
 			b.t.Fatalf("the daemon did not say %q", part)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,11 +229,95 @@ func TestReplaceMovesAndReturns(t *testing.T) {
 				}
 				return true
 			})
-			t.Log(topologyOf(t, l))
+			if during := topologyOf(t, l); during == before {
+				t.Fatalf("nothing has changed; this test would notice nothing:\n%s", during)
+			}
 			b.end(syscall.SIGTERM)
 			if after := topologyOf(t, l); after != before {
 				t.Errorf("before:\n%safter:\n%s", before, after)
 			}
 		})
+	}
+}
+
+// replacements are configurations of topology replace that change as much as
+// can be changed.
+var replacements = map[string]struct {
+	mode    string
+	devices []string
+}{
+	"mac":  {"mac", []string{"eth1", "eth2", "eth3"}},
+	"port": {"port", []string{"eth1>eth2", "eth2>eth1", "eth3>eth1"}},
+}
+
+// TestReplaceKilledAtEachStep kills the daemon after its first change to the
+// system, after the second and so on, through start and stop, and the cleanup
+// as well: afterwards everything is as it was before.
+func TestReplaceKilledAtEachStep(t *testing.T) {
+	for name, r := range replacements {
+		t.Run(name, func(t *testing.T) {
+			l := lab.ForTest(t, lab.Options{Hosts: 3, Spares: 1, NoIPv6: true})
+			disturb(t, l)
+			before := topologyOf(t, l)
+			b := newBox(t, l, replaceConf(r.mode, "tc", r.devices))
+			during, stopping, stride := 0, 0, 1
+			if inGuest {
+				stride = 7
+			}
+			for n := 1; ; n += stride {
+				b.env = []string{fmt.Sprintf("%s=%d", dieAt, n)}
+				b.launch()
+				if !b.saysOrEnds("msg=ready") {
+					during++
+				} else if code := b.end(syscall.SIGTERM); code == exitFine {
+					break
+				} else {
+					stopping++
+				}
+				if b.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+					t.Fatalf("step %d: the daemon ended by itself: %v", n, b.cmd.ProcessState)
+				}
+				cleanUpAndCompare(t, b, fmt.Sprintf("killed at step %d", n), before)
+			}
+			t.Logf("killed at %d steps of the start and %d of the stop", during, stopping)
+			if during < 9/stride || stopping < 20/stride {
+				t.Error("too few steps; this test shows nothing")
+			}
+			b.env = nil
+			killed := 0
+			for n := 1; ; n += stride {
+				b.start()
+				b.end(syscall.SIGKILL)
+				b.env = []string{fmt.Sprintf("%s=%d", dieAt, n)}
+				cmd := b.program("cleanup")
+				must(t, l.Router.Start(cmd))
+				err := cmd.Wait()
+				b.env = nil
+				if err == nil {
+					break
+				}
+				killed++
+				cleanUpAndCompare(t, b, fmt.Sprintf("cleanup killed at step %d", n), before)
+			}
+			if after := topologyOf(t, l); after != before {
+				t.Errorf("after cleanup; before:\n%safter:\n%s", before, after)
+			}
+			if killed < 20/stride {
+				t.Errorf("only %d steps of the cleanup", killed)
+			}
+		})
+	}
+}
+
+func cleanUpAndCompare(t *testing.T, b *box, when, before string) {
+	t.Helper()
+	if _, stderr, code := b.cli("cleanup"); code != exitFine {
+		t.Errorf("%s: cleanup: exit code %d, %s", when, code, stderr)
+	}
+	if after := topologyOf(t, b.lab); after != before {
+		t.Fatalf("%s; before:\n%safter:\n%s", when, before, after)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "run", "restore.json")); !os.IsNotExist(err) {
+		t.Errorf("%s: journal: %v", when, err)
 	}
 }
