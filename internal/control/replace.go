@@ -5,6 +5,7 @@ package control
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/xdpl2/xdpl2/internal/bridge"
@@ -223,7 +224,7 @@ func (c *Controller) returnDevices(what string, match func(journalEntry) bool) {
 		delete(c.replaced.taken, index)
 		c.log.Info("port "+what, "device", t.device, "bridge", t.before.Bridge)
 		if l, err := bridge.Read(index); err == nil {
-			c.links[index] = l
+			c.setLink(l)
 		}
 	}
 }
@@ -258,7 +259,7 @@ func (c *Controller) removeOwn() {
 	if err := c.journal.restore(ofOwn); err != nil {
 		c.log.Error("bridge not removed", "bridge", r.own.Name, "error", err)
 	}
-	delete(c.links, r.ownIndex)
+	c.dropLink(r.ownIndex)
 	r.own, r.ownIndex = nil, 0
 }
 
@@ -270,7 +271,7 @@ func (c *Controller) lookAround() {
 	if r.own != nil {
 		if _, known := c.links[r.ownIndex]; !known {
 			if l, err := bridge.Read(r.ownIndex); err == nil {
-				c.links[r.ownIndex] = l
+				c.setLink(l)
 			} else if errors.Is(err, bridge.ErrGone) {
 				c.log.Warn("somebody has removed the bridge", "bridge", r.own.Name)
 				c.forget(ofOwn)
@@ -286,7 +287,7 @@ func (c *Controller) lookAround() {
 		l, err := bridge.Read(index)
 		if errors.Is(err, bridge.ErrGone) {
 			delete(r.taken, index)
-			delete(c.links, index)
+			c.dropLink(index)
 			c.forget(func(e journalEntry) bool { return e.Change == deviceMoved && e.Ifindex == index })
 			continue
 		}
@@ -294,7 +295,7 @@ func (c *Controller) lookAround() {
 			c.log.Warn("port not looked at", "device", t.device, "error", err)
 			continue
 		}
-		c.links[index] = l
+		c.setLink(l)
 		if l.Master != t.place.Bridge {
 			c.movedByOthers(t, l)
 		}
@@ -333,6 +334,18 @@ func (c *Controller) movedByOthers(t *takenDevice, l bridge.Link) {
 	}
 	delete(r.taken, l.Index)
 	c.forget(func(e journalEntry) bool { return e.Change == deviceMoved && e.Ifindex == l.Index })
+}
+
+// setLink and dropLink change what is known of a device. Others may be reading
+// the list, so it is a new one each time.
+func (c *Controller) setLink(l bridge.Link) {
+	c.links = maps.Clone(c.links)
+	c.links[l.Index] = l
+}
+
+func (c *Controller) dropLink(ifindex int) {
+	c.links = maps.Clone(c.links)
+	delete(c.links, ifindex)
 }
 
 func (c *Controller) forget(match func(journalEntry) bool) {
