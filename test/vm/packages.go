@@ -23,6 +23,7 @@ var testedPackages = []string{
 	"./internal/lab",
 	"./internal/datapath",
 	"./internal/bridge",
+	"./internal/filters",
 	"./internal/control",
 	"./cmd/xdpl2",
 }
