@@ -25,8 +25,6 @@ type calls struct {
 	tracked bool
 }
 
-func (c calls) any() bool { return len(c.ip)+len(c.ip6)+len(c.arp) > 0 }
-
 // modulesDir tells which modules are there. One that is built in appears only
 // if it has parameters.
 const modulesDir = "/sys/module"
