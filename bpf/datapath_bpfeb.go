@@ -17,6 +17,10 @@ type DatapathAnswer struct {
 	_       structs.HostLayout
 	Verdict DatapathVerdict
 	Slot    uint32
+	Tag     DatapathTagChange
+	Tci     uint32
+	Vid     uint32
+	Here    DatapathVlanFlag
 }
 
 type DatapathConfigFlag uint32
@@ -27,6 +31,8 @@ const (
 	DatapathConfigFlagCONFIG_LEASE      DatapathConfigFlag = 4
 	DatapathConfigFlagCONFIG_TRACE      DatapathConfigFlag = 8
 	DatapathConfigFlagCONFIG_DRY_RUN    DatapathConfigFlag = 16
+	DatapathConfigFlagCONFIG_VLANS      DatapathConfigFlag = 32
+	DatapathConfigFlagCONFIG_VLAN_AD    DatapathConfigFlag = 64
 )
 
 type DatapathCounter struct {
@@ -47,6 +53,7 @@ type DatapathPort struct {
 	Ifindex uint32
 	Flags   DatapathPortFlag
 	MaxLen  uint32
+	Pvid    uint32
 }
 
 type DatapathPortConfig struct {
@@ -76,6 +83,11 @@ const (
 	DatapathPortFlagPORT_LOSES_TAGS  DatapathPortFlag = 256
 )
 
+type DatapathPortVlans struct {
+	_   structs.HostLayout
+	Vid [4096]uint8
+}
+
 type DatapathState struct {
 	_            structs.HostLayout
 	Epoch        uint32
@@ -104,6 +116,15 @@ type DatapathStationKey struct {
 	Vlan uint16
 }
 
+type DatapathTagChange uint32
+
+const (
+	DatapathTagChangeTAG_KEEP DatapathTagChange = 0
+	DatapathTagChangeTAG_POP  DatapathTagChange = 1
+	DatapathTagChangeTAG_PUSH DatapathTagChange = 2
+	DatapathTagChangeTAG_SET  DatapathTagChange = 3
+)
+
 type DatapathVerdict uint32
 
 const (
@@ -127,6 +148,15 @@ const (
 	DatapathVerdictVERDICTS                 DatapathVerdict = 17
 )
 
+type DatapathVlanFlag uint32
+
+const (
+	DatapathVlanFlagVLAN_MEMBER   DatapathVlanFlag = 1
+	DatapathVlanFlagVLAN_FORWARDS DatapathVlanFlag = 2
+	DatapathVlanFlagVLAN_LEARNS   DatapathVlanFlag = 4
+	DatapathVlanFlagVLAN_UNTAGGED DatapathVlanFlag = 8
+)
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -137,6 +167,7 @@ const (
 	DatapathMapPorts       = "ports"
 	DatapathMapShared      = "shared"
 	DatapathMapStations    = "stations"
+	DatapathMapVlans       = "vlans"
 	DatapathProgXdpl2Renew = "xdpl2_renew"
 	DatapathProgXdpl2Tc    = "xdpl2_tc"
 	DatapathProgXdpl2Xdp   = "xdpl2_xdp"
@@ -200,6 +231,7 @@ type DatapathMapSpecs struct {
 	Ports    *ebpf.MapSpec `ebpf:"ports"`
 	Shared   *ebpf.MapSpec `ebpf:"shared"`
 	Stations *ebpf.MapSpec `ebpf:"stations"`
+	Vlans    *ebpf.MapSpec `ebpf:"vlans"`
 }
 
 // DatapathVariableSpecs contains global variables before they are loaded into the kernel.
@@ -235,6 +267,7 @@ type DatapathMaps struct {
 	Ports    *ebpf.Map `ebpf:"ports"`
 	Shared   *ebpf.Map `ebpf:"shared"`
 	Stations *ebpf.Map `ebpf:"stations"`
+	Vlans    *ebpf.Map `ebpf:"vlans"`
 }
 
 func (m *DatapathMaps) Close() error {
@@ -245,6 +278,7 @@ func (m *DatapathMaps) Close() error {
 		m.Ports,
 		m.Shared,
 		m.Stations,
+		m.Vlans,
 	)
 }
 

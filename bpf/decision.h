@@ -7,23 +7,16 @@
 #ifndef XDPL2_DECISION_H
 #define XDPL2_DECISION_H
 
-#include "headers/ether.h"
-#include "maps.h"
-
-struct frame {
-	const void *data;
-	const void *data_end;
-	__u32 len;     /* bytes, all of them, also those behind data_end */
-	__u32 packets; /* what it counts as */
-	__u32 tagged;  /* a VLAN tag is kept outside the data */
-	__u32 blind;   /* constant: tagged cannot be known (XDP) */
-	__u32 any_len; /* segmented on its way out: no length limit */
-};
+#include "vlan.h"
 
 struct decision {
 	__u32 verdict;
 	__u32 slot;    /* where it goes */
 	__u32 ifindex; /* the same */
+	enum tag_change tag;
+	__u32 tci;  /* of the tag that is pushed or set */
+	__u32 vid;  /* for who asks why */
+	__u32 here; /* the same */
 };
 
 static __always_inline struct port *port_of(__u32 slot)
@@ -37,10 +30,10 @@ static __always_inline struct port *port_of(__u32 slot)
  * take the old port, and the bridge sees the frame and learns the new one.
  * Returns the station if it is known on this port, else NULL and *verdict.
  */
-static __always_inline struct station *look_up_source(const __u8 *addr, __u32 own_flags,
-							    __u32 *verdict)
+static __always_inline struct station *look_up_source(const __u8 *addr, const struct lane *lane,
+							    int learns, __u32 *verdict)
 {
-	struct station_key key = {};
+	struct station_key key = { .vlan = lane->vid };
 	struct station *from;
 	struct state *now;
 	__u32 zero = 0;
@@ -53,8 +46,7 @@ static __always_inline struct station *look_up_source(const __u8 *addr, __u32 ow
 	}
 	if (unlikely(from->slot != config.slot || (from->flags & STATION_LOCAL))) {
 		*verdict = PASS_MOVED_SOURCE;
-		if ((own_flags & PORT_LEARNS) &&
-		    !(from->flags & (STATION_LOCAL | STATION_STAY)) &&
+		if (learns && !(from->flags & (STATION_LOCAL | STATION_STAY)) &&
 		    !(config.flags & CONFIG_DRY_RUN))
 			bpf_map_delete_elem(&stations, &key);
 		return NULL;
@@ -96,12 +88,12 @@ static __always_inline int may_be_tagged(const struct frame *frame, const struct
 	(PORT_ENABLED | PORT_FORWARDING | PORT_FILTERED | PORT_VLAN)
 #define PORT_GOES (PORT_ENABLED | PORT_FORWARDING)
 
-/* Fills out->slot and out->ifindex; the verdict for a frame that leaves there. */
-static __always_inline __u32 leave_by(struct decision *out, const struct frame *frame, __u32 slot,
-				      __u32 own_flags)
+/* Fills out, but for the verdict, which it returns, for a frame that leaves there. */
+static __always_inline __u32 leave_by(struct decision *out, const struct frame *frame,
+				      const struct lane *lane, __u32 slot, __u32 own_flags)
 {
+	__u32 flags, len = frame->len;
 	struct port *to;
-	__u32 flags;
 
 	if (unlikely(slot == config.slot))
 		return PASS_SAME_PORT;
@@ -116,32 +108,60 @@ static __always_inline __u32 leave_by(struct decision *out, const struct frame *
 		return PASS_ISOLATED;
 	if (unlikely(frame->blind && (own_flags & PORT_HIDES_TAGS) && (flags & PORT_LOSES_TAGS)))
 		return PASS_VLAN;
-	if (unlikely(frame->len > to->max_len && !frame->any_len))
+	if (config.flags & CONFIG_VLANS) {
+		__u32 there = vlan_flags(slot, lane->vid);
+
+		if (unlikely(!(there & VLAN_FORWARDS)))
+			return vlan_verdict(there);
+		out->tag = tag_change(lane, there, &out->tci);
+		/* Outside XDP the tag is beside the data, and no part of the length. */
+		if (frame->blind && out->tag == TAG_PUSH)
+			len += VLAN_HLEN;
+		if (frame->blind && out->tag == TAG_POP)
+			len -= VLAN_HLEN;
+	}
+	if (unlikely(len > to->max_len && !frame->any_len))
 		return PASS_MTU;
 	out->ifindex = to->ifindex;
 	return REDIRECTED;
 }
 
 static __always_inline __u32 decide_mac(struct decision *out, const struct frame *frame,
-					const struct ethhdr *eth, __u32 own_flags)
+					const struct ethhdr *eth, const struct port *own)
 {
+	__u32 source = PASS_UNKNOWN_SOURCE, own_flags = own->flags, here = 0;
+	int learns = own_flags & PORT_LEARNS;
 	struct station_key key = {};
+	struct lane lane = { .proto = eth->h_proto };
 	struct station *from, *to;
-	__u32 source = PASS_UNKNOWN_SOURCE;
 
+	if (config.flags & CONFIG_VLANS) {
+		/* A tag that may be hidden, and what VLAN it is then, nobody can tell. */
+		if (unlikely(frame->blind && (own_flags & PORT_HIDES_TAGS)))
+			return PASS_VLAN;
+		if (unlikely(!find_lane(&lane, frame, eth, own->pvid)))
+			return PASS_MALFORMED;
+		here = vlan_flags(config.slot, lane.vid);
+		learns = learns && (here & VLAN_LEARNS);
+		out->vid = lane.vid;
+		out->here = here;
+	}
 	/* First, and for every frame: a host that roams announces itself with a broadcast. */
-	from = look_up_source(eth->h_source, own_flags, &source);
+	from = look_up_source(eth->h_source, &lane, learns, &source);
 	if (unlikely(!from && source == PASS_MOVED_SOURCE))
 		return source;
 	if (unlikely((own_flags & PORT_STOPS) != PORT_GOES))
 		return port_verdict(own_flags);
 	if (is_group(eth->h_dest))
 		return is_link_local(eth->h_dest) ? PASS_CONTROL : PASS_GROUP;
-	if (unlikely(is_control_type(eth->h_proto)))
+	if (unlikely(is_control_type(lane.proto)))
 		return PASS_CONTROL;
 	if (unlikely((own_flags & PORT_PASS_TAGGED) && may_be_tagged(frame, eth, own_flags)))
 		return PASS_VLAN;
+	if ((config.flags & CONFIG_VLANS) && unlikely(!(here & VLAN_FORWARDS)))
+		return vlan_verdict(here);
 
+	key.vlan = lane.vid;
 	__builtin_memcpy(key.mac, eth->h_dest, ETH_ALEN);
 	to = bpf_map_lookup_elem(&stations, &key);
 	if (to && (to->flags & STATION_LOCAL))
@@ -150,12 +170,14 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 		return source;
 	if (!to)
 		return PASS_UNKNOWN_DESTINATION;
-	return leave_by(out, frame, to->slot, own_flags);
+	return leave_by(out, frame, &lane, to->slot, own_flags);
 }
 
+/* A wire carries what comes, tags included, whatever the bridge's VLANs are. */
 static __always_inline __u32 decide_port(struct decision *out, const struct frame *frame,
 					 const struct ethhdr *eth, __u32 own_flags)
 {
+	const struct lane any = {};
 	struct station_key key = {};
 	struct station *to;
 
@@ -176,7 +198,7 @@ static __always_inline __u32 decide_port(struct decision *out, const struct fram
 		if (to && (to->flags & STATION_LOCAL))
 			return PASS_LOCAL;
 	}
-	return leave_by(out, frame, config.target, own_flags);
+	return leave_by(out, frame, &any, config.target, own_flags);
 }
 
 static __always_inline struct decision decide(const struct frame *frame)
@@ -195,7 +217,7 @@ static __always_inline struct decision decide(const struct frame *frame)
 	else if (config.mode == MODE_PORT)
 		out.verdict = decide_port(&out, frame, eth, own->flags);
 	else
-		out.verdict = decide_mac(&out, frame, eth, own->flags);
+		out.verdict = decide_mac(&out, frame, eth, own);
 	return out;
 }
 
@@ -211,6 +233,10 @@ static __always_inline void account(const struct decision *made, const struct fr
 		if (told) {
 			told->verdict = verdict;
 			told->slot = made->slot;
+			told->tag = made->tag;
+			told->tci = made->tci;
+			told->vid = made->vid;
+			told->here = made->here;
 		}
 	}
 	if (config.flags & CONFIG_DRY_RUN)

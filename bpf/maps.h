@@ -49,6 +49,8 @@ enum config_flag {
 	CONFIG_LEASE = 1 << 2,	  /* pass everything once the lease has run out (clsact) */
 	CONFIG_TRACE = 1 << 3,	  /* write the decision to the answers map */
 	CONFIG_DRY_RUN = 1 << 4,	  /* decide, but count, mark and delete nothing */
+	CONFIG_VLANS = 1 << 5,	  /* mode mac: the bridge is VLAN-aware */
+	CONFIG_VLAN_AD = 1 << 6,	  /* its tags are 802.1ad, not 802.1Q */
 };
 
 /* Flags of a port as it is now (port.flags). */
@@ -62,6 +64,22 @@ enum port_flag {
 	PORT_PASS_TAGGED = 1 << 6, /* VLAN devices sit on the port: pass tagged frames */
 	PORT_HIDES_TAGS = 1 << 7,  /* a tag may be outside the data, where XDP cannot see it */
 	PORT_LOSES_TAGS = 1 << 8,  /* such a tag would be lost when XDP sends the frame here */
+};
+
+/* What a port is in one VLAN of a VLAN-aware bridge (port_vlans.vid). */
+enum vlan_flag {
+	VLAN_MEMBER = 1 << 0,	/* frames of this VLAN may come and leave */
+	VLAN_FORWARDS = 1 << 1, /* and its STP state lets them */
+	VLAN_LEARNS = 1 << 2,	/* its STP state lets the bridge learn */
+	VLAN_UNTAGGED = 1 << 3, /* they leave without a tag */
+};
+
+/* What happens to a frame's tag on its way out. */
+enum tag_change {
+	TAG_KEEP,
+	TAG_POP,
+	TAG_PUSH,
+	TAG_SET, /* a priority tag (VID 0) becomes that of the port's VLAN */
 };
 
 enum station_flag {
@@ -92,6 +110,15 @@ struct port {
 	__u32 ifindex; /* 0: the slot is not in use */
 	enum port_flag flags;
 	__u32 max_len; /* longest frame that may leave, Ethernet header included, FCS not */
+	__u32 pvid;	/* VLAN of untagged frames; 0: there is none, they are dropped */
+};
+
+/*
+ * A byte per VLAN, enum vlan_flag: all that is known of one VLAN is read at
+ * once, so a frame never sees half of a change.
+ */
+struct port_vlans {
+	__u8 vid[4096];
 };
 
 struct state {
@@ -114,6 +141,10 @@ struct port_counters {
 struct answer {
 	enum verdict verdict;
 	__u32 slot; /* where it goes; only for redirected and redirect_failed */
+	enum tag_change tag;
+	__u32 tci; /* of the tag that is pushed or set */
+	__u32 vid; /* the VLAN it travels in; 0: the bridge knows none, or it is in none */
+	enum vlan_flag here; /* what its port is in that VLAN */
 };
 
 /*
@@ -136,6 +167,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct port);
 } ports SEC(".maps");
+
+/* By slot; read only in a VLAN-aware bridge. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, __u32);
+	__type(value, struct port_vlans);
+} vlans SEC(".maps");
 
 /*
  * Where XDP redirects to, by slot. The kernel empties an entry when its device

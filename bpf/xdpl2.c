@@ -24,7 +24,11 @@ int xdpl2_xdp(struct xdp_md *ctx)
 	long action = XDP_PASS;
 
 	if (likely(made.verdict == REDIRECTED)) {
+		/* The tag changes when nothing else can go wrong: what is passed is as it came. */
 		action = bpf_redirect_map(&egress, made.slot, XDP_PASS);
+		if (action == XDP_REDIRECT && made.tag != TAG_KEEP &&
+		    !change_tag_xdp(ctx, made.tag, made.tci))
+			action = XDP_PASS;
 		if (unlikely(action != XDP_REDIRECT))
 			made.verdict = REDIRECT_FAILED;
 	}
@@ -46,6 +50,8 @@ int xdpl2_tc(struct __sk_buff *ctx)
 		.len = ctx->len,
 		.packets = 1,
 		.tagged = ctx->vlan_present,
+		.tci = ctx->vlan_tci,
+		.tpid = ctx->vlan_proto,
 		.any_len = ctx->gso_size,
 	};
 	struct decision made;
@@ -54,8 +60,13 @@ int xdpl2_tc(struct __sk_buff *ctx)
 	if (frame.any_len && ctx->gso_segs)
 		frame.packets = ctx->gso_segs;
 	made = decide(&frame);
-	if (likely(made.verdict == REDIRECTED))
-		action = bpf_redirect(made.ifindex, 0);
+	if (likely(made.verdict == REDIRECTED)) {
+		action = made.tag == TAG_KEEP ? TC_ACT_REDIRECT : change_tag_tc(ctx, made.tag, made.tci);
+		if (likely(action == TC_ACT_REDIRECT))
+			action = bpf_redirect(made.ifindex, 0);
+		else
+			made.verdict = REDIRECT_FAILED;
+	}
 	account(&made, &frame);
 	return action;
 }

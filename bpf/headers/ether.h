@@ -23,6 +23,17 @@ struct ethhdr {
 	__be16 h_proto;
 } __attribute__((packed));
 
+#define VLAN_HLEN 4
+#define VLAN_VID_MASK 0x0fff /* of the TCI; above it DEI and PCP */
+#define VLAN_PRIO_MASK 0xf000
+
+struct vlan_ethhdr {
+	__u8 addresses[2 * ETH_ALEN];
+	__be16 h_vlan_proto;
+	__be16 h_vlan_TCI;
+	__be16 h_vlan_encapsulated_proto;
+} __attribute__((packed));
+
 static __always_inline int is_group(const __u8 *addr)
 {
 	return addr[0] & 1;

@@ -34,6 +34,8 @@ typedef __u32 __wsum;
 #define bpf_htons(x) ((__be16)(x))
 #endif
 
+#define bpf_ntohs(x) ((__u16)bpf_htons(x))
+
 /*
  * barrier_var keeps the compiler from merging or reordering computations on a
  * value in ways that the verifier of an old kernel cannot follow.

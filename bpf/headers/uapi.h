@@ -82,7 +82,10 @@ struct __sk_buff {
 /* Helpers by number (the order of the kernel's ___BPF_FUNC_MAPPER list). */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+static long (*const bpf_skb_vlan_push)(struct __sk_buff *ctx, __be16 proto, __u16 tci) = (void *)18;
+static long (*const bpf_skb_vlan_pop)(struct __sk_buff *ctx) = (void *)19;
 static long (*const bpf_redirect)(__u32 ifindex, __u64 flags) = (void *)23;
+static long (*const bpf_xdp_adjust_head)(struct xdp_md *ctx, __s32 delta) = (void *)44;
 static long (*const bpf_redirect_map)(void *map, __u32 key, __u64 flags) = (void *)51;
 static __u64 (*const bpf_jiffies64)(void) = (void *)118;
 

@@ -111,6 +111,8 @@ type Program struct {
 	Target    uint32 // ModePort: the slot that frames leave by
 	PassLocal bool   // ModePort: frames to the box's own addresses go to the stack
 	PassGroup bool   // ModePort: group frames go to the stack
+	VLANs     bool   // ModeMAC: the bridge is VLAN-aware
+	VLANAD    bool   // its tags are 802.1ad, not 802.1Q
 
 	lease  bool // pass everything when the lease has run out
 	trace  bool // keep the last decision in the answers map
@@ -122,6 +124,8 @@ func (p Program) config() bpf.DatapathPortConfig {
 	for flag, on := range map[bpf.DatapathConfigFlag]bool{
 		bpf.DatapathConfigFlagCONFIG_PASS_LOCAL: p.PassLocal,
 		bpf.DatapathConfigFlagCONFIG_PASS_GROUP: p.PassGroup,
+		bpf.DatapathConfigFlagCONFIG_VLANS:      p.VLANs,
+		bpf.DatapathConfigFlagCONFIG_VLAN_AD:    p.VLANAD,
 		bpf.DatapathConfigFlagCONFIG_LEASE:      p.lease,
 		bpf.DatapathConfigFlagCONFIG_TRACE:      p.trace,
 		bpf.DatapathConfigFlagCONFIG_DRY_RUN:    p.dryRun,
@@ -150,6 +154,7 @@ func (d *Datapath) load(name string, p Program) (*ebpf.Program, error) {
 		MapReplacements: map[string]*ebpf.Map{
 			bpf.DatapathMapStations: d.maps.Stations,
 			bpf.DatapathMapPorts:    d.maps.Ports,
+			bpf.DatapathMapVlans:    d.maps.Vlans,
 			bpf.DatapathMapEgress:   d.maps.Egress,
 			bpf.DatapathMapCounters: d.maps.Counters,
 			bpf.DatapathMapShared:   d.maps.Shared,

@@ -425,7 +425,7 @@ func TestExplainChangesNothing(t *testing.T) {
 			t.Errorf("%s: got %s", engine, got.Verdict)
 		}
 		known(c, true)(t, d)
-		if got, err = d.Explain(engine, macMode, frame(b, a, ip4, 64)); err != nil || got != (Decision{Redirected, out1}) {
+		if got, err = d.Explain(engine, macMode, frame(b, a, ip4, 64)); err != nil || got != (Decision{Verdict: Redirected, Slot: out1}) {
 			t.Errorf("%s: got %v, %v", engine, got, err)
 		}
 		seen(a, 0)(t, d)

@@ -15,7 +15,26 @@ import (
 type Decision struct {
 	Verdict Verdict
 	Slot    uint32 // where it would go; for Redirected and RedirectFailed
+	// Tag is what becomes of the frame's VLAN tag; TCI is that of a tag that is
+	// pushed or set.
+	Tag TagChange
+	TCI uint16
+	// VLAN is the one that the frame travels in (0: none), and Here what its
+	// port is there (VLANMember and so on), in a VLAN-aware bridge.
+	VLAN uint16
+	Here byte
 }
+
+// TagChange is what becomes of a frame's VLAN tag.
+type TagChange uint32
+
+// The changes of a tag. TagSet gives a priority tag, VID 0, the port's VLAN.
+const (
+	TagKeep = TagChange(bpf.DatapathTagChangeTAG_KEEP)
+	TagPop  = TagChange(bpf.DatapathTagChangeTAG_POP)
+	TagPush = TagChange(bpf.DatapathTagChangeTAG_PUSH)
+	TagSet  = TagChange(bpf.DatapathTagChangeTAG_SET)
+)
 
 // Explain runs the port's own program over a frame, with the live maps and
 // without an effect on them: nothing is sent, counted, marked or removed. The
@@ -57,5 +76,5 @@ func (d *Datapath) runLoaded(prog *ebpf.Program, frame []byte, context any) (Dec
 	if told.Verdict == bpf.DatapathVerdictVERDICTS {
 		return Decision{}, action, errors.New("the program gave no answer")
 	}
-	return Decision{Verdict(told.Verdict), told.Slot}, action, nil
+	return Decision{Verdict(told.Verdict), told.Slot, TagChange(told.Tag), uint16(told.Tci), uint16(told.Vid), byte(told.Here)}, action, nil
 }

@@ -33,12 +33,15 @@ type Port struct {
 	Ifindex uint32
 	Flags   PortFlags
 	MaxLen  uint32 // longest frame that may leave, in bytes with Ethernet header, without FCS
+	// PVID is the VLAN of frames that come untagged, in a VLAN-aware bridge; 0:
+	// they belong to none.
+	PVID uint16
 }
 
 // SetPort makes a slot stand for a device. It becomes a redirect target at
 // once; frames that arrive there are judged by the program attached to it.
 func (d *Datapath) SetPort(slot uint32, p Port) error {
-	value := bpf.DatapathPort{Ifindex: p.Ifindex, Flags: bpf.DatapathPortFlag(p.Flags), MaxLen: p.MaxLen}
+	value := bpf.DatapathPort{Ifindex: p.Ifindex, Flags: bpf.DatapathPortFlag(p.Flags), MaxLen: p.MaxLen, Pvid: uint32(p.PVID)}
 	if err := d.maps.Ports.Put(slot, value); err != nil {
 		return fmt.Errorf("set port of slot %d: %w", slot, err)
 	}
@@ -55,6 +58,26 @@ func (d *Datapath) ClearPort(slot uint32) error {
 	}
 	if err := d.maps.Egress.Delete(slot); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("clear redirect target of slot %d: %w", slot, err)
+	}
+	return nil
+}
+
+// What a port is in a VLAN; see enum vlan_flag in bpf/maps.h.
+const (
+	VLANMember   = byte(bpf.DatapathVlanFlagVLAN_MEMBER)
+	VLANForwards = byte(bpf.DatapathVlanFlagVLAN_FORWARDS)
+	VLANLearns   = byte(bpf.DatapathVlanFlagVLAN_LEARNS)
+	VLANUntagged = byte(bpf.DatapathVlanFlagVLAN_UNTAGGED)
+)
+
+// VLANs says what a port is in each VLAN, by VLAN ID.
+type VLANs [4096]byte
+
+// SetPortVLANs sets a slot's VLANs. Programs of a VLAN-aware bridge read them,
+// those of the port and those of the ports that its frames leave by.
+func (d *Datapath) SetPortVLANs(slot uint32, v *VLANs) error {
+	if err := d.maps.Vlans.Put(slot, bpf.DatapathPortVlans{Vid: *v}); err != nil {
+		return fmt.Errorf("set VLANs of slot %d: %w", slot, err)
 	}
 	return nil
 }

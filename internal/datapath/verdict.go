@@ -48,7 +48,7 @@ var verdicts = [NumVerdicts]struct{ name, words string }{
 	PassSamePort:           {"pass_same_port", "receiver is behind the port that the frame came from"},
 	PassBlocked:            {"pass_blocked", "a port is down or not forwarding (STP)"},
 	PassIsolated:           {"pass_isolated", "both ports are isolated"},
-	PassVLAN:               {"pass_vlan", "the VLAN is the bridge's business"},
+	PassVLAN:               {"pass_vlan", "its VLAN is not carried here, or cannot be told: the bridge decides"},
 	PassMTU:                {"pass_mtu", "longer than the leaving port's MTU allows"},
 	PassFiltered:           {"pass_filtered", "a bridge filter wants to see it"},
 	PassMalformed:          {"pass_malformed", "not a proper Ethernet frame"},
