@@ -4,6 +4,7 @@ package bridge
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"net"
@@ -42,12 +43,20 @@ type Port struct {
 	Isolated bool
 	Hairpin  bool
 	Locked   bool // 802.1X: only known sources
+	Tunnel   bool // VLANs are mapped to tunnel IDs (vlan_tunnel)
+	// Answers says that the bridge itself answers ARP or neighbour
+	// solicitations that come in here, or may (proxy ARP, neighbour suppression).
+	Answers bool
 }
 
 // Bridge is what the kernel tells of a bridge device.
 type Bridge struct {
 	AgeingTime    time.Duration // 0: stations are not kept
 	VLANFiltering bool
+	VLANAD        bool // its tags are 802.1ad, not 802.1Q
+	// MST says that STP states are kept per spanning tree instance, of which
+	// the kernel tells no changes (mst_enabled).
+	MST bool
 }
 
 // Link is a network device as far as forwarding is concerned.
@@ -59,9 +68,12 @@ type Link struct {
 	MTU     int  // bytes, without Ethernet header
 	Up      bool // administratively
 	Carrier bool
-	Master  int // ifindex of the bridge, bond or the like; 0 if none
-	Parent  int // ifindex of the device that a VLAN, macvlan or DSA device sits on; 0 if none
-	XDP     uint32
+	// Promiscuous says that somebody on the box wants to see every frame that
+	// the device sees (tcpdump, or a device on top of it).
+	Promiscuous bool
+	Master      int // ifindex of the bridge, bond or the like; 0 if none
+	Parent      int // ifindex of the device that a VLAN, macvlan or DSA device sits on; 0 if none
+	XDP         uint32
 	// Switch identifies the hardware switch that the device is a port of, in
 	// hexadecimal; empty if it is none (IFLA_PHYS_SWITCH_ID).
 	Switch string
@@ -70,15 +82,15 @@ type Link struct {
 	// Port is set for a member of a bridge, Bridge for a bridge.
 	Port   *Port
 	Bridge *Bridge
+	// VLANs is the table of a bridge port; nil if it has none.
+	VLANs *VLANs
 }
 
 // attribute numbers that the libraries do not have.
 const (
 	ifInfoKind, ifInfoData, ifInfoSlaveKind, ifInfoSlaveData = 1, 2, 4, 5
 
-	brAgeingTime, brVLANFiltering = 4, 7
-
-	portState, portMode, portLearning, portIsolated, portLocked = 1, 4, 8, 33, 39
+	boolMST = 1 << 2 // BR_BOOLOPT_MST_ENABLE
 
 	xdpProgID = 4
 
@@ -111,6 +123,8 @@ func parseLink(data []byte) (l Link, bridgeOnly bool, err error) {
 			l.MTU = int(number(a.Value))
 		case unix.IFLA_MASTER:
 			l.Master = int(number(a.Value))
+		case unix.IFLA_PROMISCUITY: // IFF_PROMISC shows only what was set by hand
+			l.Promiscuous = number(a.Value) != 0
 		case unix.IFLA_LINK:
 			l.Parent = int(number(a.Value))
 		case unix.IFLA_LINK_NETNSID:
@@ -183,10 +197,14 @@ func parseBridge(data []byte) (*Bridge, error) {
 	b := &Bridge{}
 	for _, a := range attrs {
 		switch a.Attr.Type & nestedMask {
-		case brAgeingTime: // in USER_HZ, 100 a second on every architecture we run on
+		case unix.IFLA_BR_AGEING_TIME: // in USER_HZ, 100 a second on every architecture we run on
 			b.AgeingTime = time.Duration(number(a.Value)) * 10 * time.Millisecond
-		case brVLANFiltering:
+		case unix.IFLA_BR_VLAN_FILTERING:
 			b.VLANFiltering = number(a.Value) != 0
+		case unix.IFLA_BR_VLAN_PROTOCOL: // in network byte order
+			b.VLANAD = len(a.Value) == 2 && binary.BigEndian.Uint16(a.Value) == unix.ETH_P_8021AD
+		case unix.IFLA_BR_MULTI_BOOLOPT: // struct br_boolopt_multi
+			b.MST = len(a.Value) >= 4 && nl.NativeEndian().Uint32(a.Value)&boolMST != 0
 		}
 	}
 	return b, nil
@@ -200,16 +218,21 @@ func parsePort(data []byte) (*Port, error) {
 	p := &Port{Learning: true}
 	for _, a := range attrs {
 		switch a.Attr.Type & nestedMask {
-		case portState:
+		case unix.IFLA_BRPORT_STATE:
 			p.State = PortState(number(a.Value))
-		case portMode:
+		case unix.IFLA_BRPORT_MODE:
 			p.Hairpin = number(a.Value) != 0
-		case portLearning:
+		case unix.IFLA_BRPORT_LEARNING:
 			p.Learning = number(a.Value) != 0
-		case portIsolated:
+		case unix.IFLA_BRPORT_ISOLATED:
 			p.Isolated = number(a.Value) != 0
-		case portLocked:
+		case unix.IFLA_BRPORT_LOCKED:
 			p.Locked = number(a.Value) != 0
+		case unix.IFLA_BRPORT_VLAN_TUNNEL:
+			p.Tunnel = number(a.Value) != 0
+		case unix.IFLA_BRPORT_PROXYARP, unix.IFLA_BRPORT_PROXYARP_WIFI,
+			unix.IFLA_BRPORT_NEIGH_SUPPRESS, unix.IFLA_BRPORT_NEIGH_VLAN_SUPPRESS:
+			p.Answers = p.Answers || number(a.Value) != 0
 		}
 	}
 	return p, nil

@@ -48,6 +48,7 @@ type Update struct {
 type Mirror struct {
 	sock    *nl.NetlinkSocket
 	links   map[int]Link
+	vlans   map[int]*VLANs // by ifindex
 	buf     []byte
 	resyncs int
 }
@@ -55,7 +56,7 @@ type Mirror struct {
 // Open subscribes to the kernel's changes; the first call of Next reads what
 // there is, so nothing is missed in between.
 func Open() (*Mirror, error) {
-	sock, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_NEIGH)
+	sock, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_NEIGH, unix.RTNLGRP_BRVLAN)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to rtnetlink: %w", err)
 	}
@@ -151,6 +152,12 @@ func (m *Mirror) digest(msgs []syscall.NetlinkMessage) (Update, error) {
 			if !changed && index != 0 && !slices.Contains(update.Touched, index) {
 				update.Touched = append(update.Touched, index)
 			}
+		case unix.RTM_NEWVLAN, unix.RTM_DELVLAN:
+			_, changed, err := m.digestVLANs(msg.Data, msg.Header.Type == unix.RTM_DELVLAN)
+			if err != nil {
+				return update, err
+			}
+			linksChanged = linksChanged || changed
 		case unix.RTM_NEWNEIGH, unix.RTM_DELNEIGH:
 			key, entry, ok, err := parseNeigh(msg.Data)
 			if err != nil {
@@ -196,8 +203,10 @@ func (m *Mirror) digestLink(msg syscall.NetlinkMessage) (index int, changed bool
 		l.Port, l.Master = port, master
 	case msg.Header.Type == unix.RTM_DELLINK:
 		delete(m.links, l.Index)
+		delete(m.vlans, l.Index)
 		return 0, known, nil
 	}
+	l.VLANs = m.vlans[l.Index]
 	m.links[l.Index] = l
 	return l.Index, !known || !same(old, l), nil
 }
@@ -220,6 +229,9 @@ func (m *Mirror) dump() (Update, error) {
 			return update, fmt.Errorf("read rtnetlink changes: %w", err)
 		}
 		err := m.dumpLinks()
+		if err == nil {
+			err = m.dumpVLANs()
+		}
 		if err == nil {
 			update.FDB, err = dumpFDB()
 		}
