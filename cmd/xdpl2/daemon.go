@@ -25,20 +25,21 @@ import (
 )
 
 func daemonCommand() *command {
-	var noTCX bool
+	var opts control.Options
 	return &command{
 		name:  "daemon",
 		short: "Run the daemon in the foreground",
 		long: "It reads the configuration, accelerates the chosen ports and answers the other commands.\n" +
 			"SIGHUP reads the configuration again, SIGTERM and SIGINT detach everything and end it.",
 		flags: func(fs *flag.FlagSet) {
-			fs.BoolVar(&noTCX, "no-tcx", false, "attach tc programs as clsact filters even where the kernel has tcx")
+			fs.BoolVar(&opts.NoTCX, "no-tcx", false, "attach tc programs as clsact filters even where the kernel has tcx")
+			fs.BoolVar(&opts.TrustTags, "trust-tags", false, "take it for granted that virtual devices leave VLAN tags in the frames")
 		},
-		run: func(ctx context.Context, e *env, _ []string) error { return daemon(ctx, e, noTCX) },
+		run: func(ctx context.Context, e *env, _ []string) error { return daemon(ctx, e, opts) },
 	}
 }
 
-func daemon(ctx context.Context, e *env, noTCX bool) error {
+func daemon(ctx context.Context, e *env, opts control.Options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("the daemon needs root: it attaches programs to network devices (CAP_NET_ADMIN, CAP_BPF)")
 	}
@@ -57,9 +58,9 @@ func daemon(ctx context.Context, e *env, noTCX bool) error {
 		return err
 	}
 	defer unlock()
-	c, err := control.New(cfg, problems, control.Options{
-		Version: version, ConfigDir: e.configDir, SaveDir: e.saveDir, RunDir: e.runDir, NoTCX: noTCX, Log: log, Level: level,
-	})
+	opts.Version, opts.ConfigDir, opts.SaveDir, opts.RunDir = version, e.configDir, e.saveDir, e.runDir
+	opts.Log, opts.Level = log, level
+	c, err := control.New(cfg, problems, opts)
 	if err != nil {
 		return err
 	}

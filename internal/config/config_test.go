@@ -128,8 +128,6 @@ func TestMistakes(t *testing.T) {
 		{name: "native", text: port + "\toption engine 'native'\n", want: []string{"option engine 'native': not built in this version"}},
 		{name: "not built, ignored", warning: true, text: "config xdpl2 'main'\n\toption dbus 'yes'\n" + port + "\tlist echo 'icmp'\nconfig tuning 'tuning'\n\toption enabled '1'\n",
 			want: []string{":2: section xdpl2 'main': option dbus 'yes': not built in this version, ignored", "option echo 'icmp': not built", "section tuning 'tuning': option enabled '1': not built"}},
-		{name: "a station's VLAN", warning: true, text: port + "config station\n\toption mac '02:00:00:00:00:01'\n\toption port 'eth1'\n\toption vlan '7'\n",
-			want: []string{"option vlan '7': VLAN-aware bridges are not built in this version; the station is not used"}},
 		{name: "all of them, not the first", text: "config xdpl2 'main'\n\toption mode 'x'\n\toption engine 'y'\n" + port + port,
 			want: []string{"option mode 'x'", "option engine 'y'", "section @port[1]"}},
 		{name: "unparsable", text: "config xdpl2 'main'\n\toption mode 'mac\n", want: []string{"/xdpl2:2: byte 14: EOF with unterminated '; expected"}},

@@ -68,7 +68,7 @@ var stationFields = []field[Station]{
 	{Option{Name: "port", Type: Device, Required: true, Help: "The port that it is behind."},
 		func(s *Station, v any) { s.Port = v.(string) }},
 	{Option{Name: "vlan", Type: Number, Min: 1, Max: 4094,
-		Ignored: "VLAN-aware bridges are not built in this version; the station is not used", Help: "Its VLAN, in a VLAN-aware bridge."},
+		Help: "Its VLAN, in a VLAN-aware bridge (unset: that of the port's untagged frames). In other bridges a station with a VLAN is not used."},
 		func(s *Station, v any) { s.VLAN = uint16(v.(uint32)) }},
 }
 

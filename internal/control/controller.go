@@ -29,8 +29,11 @@ type Options struct {
 	// RunDir keeps what has to be restored after a crash; empty: nowhere.
 	RunDir string
 	NoTCX  bool // use clsact filters even where the kernel has tcx
-	Log    *slog.Logger
-	Level  *slog.LevelVar // set from option log_level; may be nil
+	// TrustTags takes it for granted that virtual devices leave VLAN tags in
+	// the frames. It is for tests that see to it.
+	TrustTags bool
+	Log       *slog.Logger
+	Level     *slog.LevelVar // set from option log_level; may be nil
 	// Applied is called with each configuration that a reload has put into
 	// force; it must not wait for the controller. May be nil.
 	Applied func(*config.Config)

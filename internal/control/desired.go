@@ -51,10 +51,26 @@ func whyNot(ls links, l bridge.Link, bridgeName string) string {
 		return fmt.Sprintf("%s is a member of a %s: frames belong to that", l.Name, l.MasterKind)
 	case l.Master != br.Index:
 		return fmt.Sprintf("%s is a port of %s, not of %s", l.Name, ls[l.Master].Name, br.Name)
-	case br.Bridge != nil && br.Bridge.VLANFiltering:
-		return fmt.Sprintf("%s is VLAN-aware, which this version leaves to the bridge", br.Name)
+	case br.Bridge != nil && br.Bridge.MST:
+		return fmt.Sprintf("%s keeps STP states per spanning tree instance (mst_enabled), and the kernel does not tell of their changes", br.Name)
+	case l.Port != nil && l.Port.Tunnel:
+		return fmt.Sprintf("%s maps VLANs to tunnels (vlan_tunnel)", l.Name)
+	}
+	if name := ls.answersFor(br.Index); name != "" {
+		return fmt.Sprintf("%s answers ARP or neighbour solicitations for stations behind %s (proxy_arp, neigh_suppress)", br.Name, name)
 	}
 	return ls.switchReason(l)
+}
+
+// answersFor names a port of a bridge for whose stations the bridge itself
+// answers, or returns "". It may do so on every port.
+func (ls links) answersFor(bridge int) string {
+	for _, l := range ls {
+		if l.Master == bridge && l.Port != nil && l.Port.Answers {
+			return l.Name
+		}
+	}
+	return ""
 }
 
 // switchReason returns why a device of a hardware switch is left alone, or "".
@@ -96,6 +112,9 @@ func livePort(ls links, l bridge.Link) datapath.Port {
 		if l.Port.Isolated {
 			p.Flags |= datapath.PortIsolated
 		}
+		if br.Bridge != nil && br.Bridge.VLANFiltering && l.VLANs != nil {
+			p.PVID = l.VLANs.PVID
+		}
 	}
 	// A wire that is in no bridge (topology replace, mode port).
 	if l.Master == 0 && l.Up && l.Carrier {
@@ -105,6 +124,30 @@ func livePort(ls links, l bridge.Link) datapath.Port {
 		p.Flags |= datapath.PortPassTagged
 	}
 	return p
+}
+
+// vlansOf is what the data path must know of a port's VLANs.
+func vlansOf(table *bridge.VLANs) *datapath.VLANs {
+	out := &datapath.VLANs{}
+	if table == nil {
+		return out
+	}
+	for vid, v := range table.By {
+		if !v.Member() {
+			continue
+		}
+		out[vid] = datapath.VLANMember
+		if v.Untagged() {
+			out[vid] |= datapath.VLANUntagged
+		}
+		switch v.State() {
+		case bridge.Forwarding:
+			out[vid] |= datapath.VLANForwards | datapath.VLANLearns
+		case bridge.Learning:
+			out[vid] |= datapath.VLANLearns
+		}
+	}
+	return out
 }
 
 // stationOf is where the fast path sends an address of the bridge's database;

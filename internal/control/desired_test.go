@@ -25,6 +25,11 @@ func someLinks() links {
 		12: {Index: 12, Name: "conduit", Master: 1, MasterKind: "bridge", Up: true, Port: &bridge.Port{}},
 		13: {Index: 13, Name: "alone", Switch: "02", Master: 1, MasterKind: "bridge", Up: true, Port: &bridge.Port{}},
 		14: {Index: 14, Name: "wan", Switch: "02", Up: true},
+		20: {Index: 20, Name: "br-mst", Kind: "bridge", Bridge: &bridge.Bridge{VLANFiltering: true, MST: true}},
+		15: {Index: 15, Name: "eth15", Master: 20, MasterKind: "bridge", Up: true, Port: &bridge.Port{}},
+		21: {Index: 21, Name: "br-arp", Kind: "bridge", Bridge: &bridge.Bridge{}},
+		16: {Index: 16, Name: "eth16", Master: 21, MasterKind: "bridge", Up: true, Port: &bridge.Port{}},
+		17: {Index: 17, Name: "eth17", Master: 21, MasterKind: "bridge", Up: true, Port: &bridge.Port{Answers: true}},
 		9:  {Index: 9, Name: "eth9", Master: 8, MasterKind: "bridge", Up: true, Port: &bridge.Port{State: bridge.Forwarding}},
 	}
 }
@@ -38,7 +43,10 @@ func TestWhyNot(t *testing.T) {
 		{"br-lan", "eth7", "eth7 is not a port of br-lan"},
 		{"br-lan", "eth4", "member of a bond"},
 		{"br-lan", "eth6", "eth6 is a port of br-wan, not of br-lan"},
-		{"br-vlan", "eth9", "VLAN-aware"},
+		{"br-vlan", "eth9", ""},
+		{"br-mst", "eth15", "mst_enabled"},
+		{"br-arp", "eth16", "answers ARP or neighbour solicitations for stations behind eth17"},
+		{"br-arp", "eth17", "answers ARP"},
 		{"br-lan", "lan1", "lan1 and lan2 are ports of one hardware switch"},
 		{"br-lan", "lan2", "lan2 and lan1 are ports of one hardware switch"},
 		{"br-lan", "conduit", "connects a hardware switch"},

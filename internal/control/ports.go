@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/bridge"
 	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 	"github.com/xdpl2/xdpl2/internal/netdev"
@@ -27,6 +28,7 @@ type port struct {
 	taken      bool // prepared for the tc engine
 	set        bool // the slot stands for the device
 	live       datapath.Port
+	vlans      *bridge.VLANs // the table that the slot has; nil: none was set
 	attachment *datapath.Attachment
 
 	state, reason string
@@ -169,12 +171,16 @@ func (c *Controller) reconcilePort(p *port) {
 		}
 	}
 	live := livePort(c.links, l)
-	tags, err := tagFlags(l)
+	tags, err := c.tagFlags(l)
 	if err != nil {
 		c.fail(p, err)
 		return
 	}
 	live.Flags |= tags
+	if err := c.setVLANs(p, l); err != nil {
+		c.fail(p, err)
+		return
+	}
 	if p.set && p.live == live {
 		return
 	}
@@ -184,6 +190,24 @@ func (c *Controller) reconcilePort(p *port) {
 		return
 	}
 	p.set, p.live = true, live
+}
+
+// vlanAware reports whether VLANs decide where frames may go.
+func (c *Controller) vlanAware() bool {
+	br, ok := c.links.byName(c.bridgeName())
+	return ok && br.Bridge != nil && br.Bridge.VLANFiltering && c.config.Main.Mode == config.ModeMAC
+}
+
+// setVLANs gives the data path a port's VLANs, before any program asks for them.
+func (c *Controller) setVLANs(p *port, l bridge.Link) error {
+	if !c.vlanAware() || l.VLANs == p.vlans {
+		return nil
+	}
+	if err := c.dp.SetPortVLANs(p.slot, vlansOf(l.VLANs)); err != nil {
+		return err
+	}
+	p.vlans = l.VLANs
+	return nil
 }
 
 // giveBack undoes what was prepared on the device.
@@ -227,6 +251,12 @@ func (c *Controller) clear(p *port) {
 	if err := c.dp.ClearPort(p.slot); err != nil {
 		c.log.Error("port not cleared", "device", p.device, "error", err)
 	}
+	if p.vlans != nil { // whoever has the slot next may have none
+		if err := c.dp.SetPortVLANs(p.slot, &datapath.VLANs{}); err != nil {
+			c.log.Error("VLANs not cleared", "device", p.device, "error", err)
+		}
+		p.vlans = nil
+	}
 	p.set, p.live = false, datapath.Port{}
 }
 
@@ -257,6 +287,7 @@ func (c *Controller) reconcileProgram(p *port) {
 		err := c.useEngine(p, engine, program)
 		if err == nil {
 			c.nameEngines(p, asked)
+			c.nameHiddenTags(p)
 			return
 		}
 		p.engines[string(engine)] = err.Error()
@@ -316,6 +347,10 @@ func (c *Controller) nameEngines(p *port, asked string) {
 func (c *Controller) programOf(p *port) (datapath.Program, error) {
 	program := datapath.Program{Slot: p.slot}
 	if c.config.Main.Mode != config.ModePort {
+		program.VLANs = c.vlanAware()
+		if br, ok := c.links.byName(c.bridgeName()); ok && program.VLANs {
+			program.VLANAD = br.Bridge.VLANAD
+		}
 		return program, nil
 	}
 	target := c.ports[p.section.Target]
@@ -338,7 +373,7 @@ func (c *Controller) prepareXDP(p *port) error {
 	if err := c.keepTagsIn(l); err != nil {
 		return err
 	}
-	tags, err := tagFlags(l)
+	tags, err := c.tagFlags(l)
 	if err != nil {
 		return err
 	}
@@ -364,7 +399,7 @@ func (c *Controller) featuresChanged(touched []int) bool {
 			if !p.set || p.ifindex != ifindex {
 				continue
 			}
-			if tags, err := tagFlags(c.links[ifindex]); err == nil && tags != p.live.Flags&both {
+			if tags, err := c.tagFlags(c.links[ifindex]); err == nil && tags != p.live.Flags&both {
 				return true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/bridge"
+	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 )
 
@@ -68,7 +69,7 @@ func (c *Controller) syncStations() {
 		}
 	}
 	for _, s := range c.config.Stations {
-		key := datapath.StationKey{MAC: s.MAC, VLAN: s.VLAN}
+		key := datapath.StationKey{MAC: s.MAC, VLAN: c.vlanOf(s)}
 		if want, ok := c.desiredStation(key, br.Index); ok && c.stations[key] == nil {
 			c.putStation(key, want)
 		}
@@ -93,9 +94,9 @@ func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, b
 	if want, ok := c.replaced.local[key]; ok {
 		return want, true
 	}
-	// A bridge that is not VLAN-aware looks up VLAN 0 alone. (The kernel keeps
-	// entries of VLAN 1 beside it, for the day when it becomes so.)
-	if br == 0 || !c.config.Main.Enabled || key.VLAN != 0 {
+	// A bridge that is not VLAN-aware looks up VLAN 0 alone, and one that is
+	// everything but that. (The kernel keeps entries for the day when it changes.)
+	if br == 0 || !c.config.Main.Enabled || c.vlanAware() != (key.VLAN != 0) {
 		return station{}, false
 	}
 	if e, ok := c.fdb[bridge.Key{Bridge: br, MAC: key.MAC, VLAN: key.VLAN}]; ok {
@@ -107,7 +108,7 @@ func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, b
 		return station{Station: s, source: source, ifindex: e.Port, ages: !e.Static && !e.Local}, ok
 	}
 	for _, s := range c.config.Stations {
-		if s.MAC == key.MAC && s.VLAN == key.VLAN {
+		if s.MAC == key.MAC && c.vlanOf(s) == key.VLAN {
 			p := c.ports[s.Port]
 			if p == nil || !p.set {
 				return station{}, false
@@ -116,6 +117,17 @@ func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, b
 		}
 	}
 	return station{}, false
+}
+
+// vlanOf is the VLAN of a static station. In a VLAN-aware bridge one without
+// is in that of its port's untagged frames.
+func (c *Controller) vlanOf(s config.Station) uint16 {
+	if s.VLAN == 0 && c.vlanAware() {
+		if p := c.ports[s.Port]; p != nil && p.set {
+			return p.live.PVID
+		}
+	}
+	return s.VLAN
 }
 
 // slotOf finds the slot that stands for a device.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/bridge"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 	"github.com/xdpl2/xdpl2/internal/netdev"
@@ -21,7 +22,7 @@ import (
 var rxTagFeatures = []string{netdev.RxVLAN, netdev.RxSTagVLAN}
 
 // tagFlags says how a device treats tags.
-func tagFlags(l bridge.Link) (datapath.PortFlags, error) {
+func (c *Controller) tagFlags(l bridge.Link) (datapath.PortFlags, error) {
 	states, err := netdev.Features(l.Name)
 	if errors.Is(err, netdev.ErrNoDevice) {
 		return 0, err // it has gone; the mirror will tell
@@ -32,7 +33,7 @@ func tagFlags(l bridge.Link) (datapath.PortFlags, error) {
 	var flags datapath.PortFlags
 	// A virtual device hands on what its other end gave it, whatever its
 	// features say.
-	hides := l.Kind != ""
+	hides := l.Kind != "" && !c.opts.TrustTags
 	for _, f := range rxTagFeatures {
 		hides = hides || states[f].Active
 	}
@@ -43,6 +44,15 @@ func tagFlags(l bridge.Link) (datapath.PortFlags, error) {
 		flags |= datapath.PortLosesTags
 	}
 	return flags, nil
+}
+
+// nameHiddenTags says so where the data path passes every frame of a port,
+// because it cannot tell their VLANs.
+func (c *Controller) nameHiddenTags(p *port) {
+	if c.vlanAware() && p.attachment.Engine() != datapath.EngineTC && p.live.Flags&datapath.PortHidesTags != 0 {
+		p.state = api.NotAccelerated
+		p.reason = fmt.Sprintf("%s may keep VLAN tags beside the frame, where XDP does not see them: in the VLAN-aware %s engine tc is needed", p.device, c.bridgeName())
+	}
 }
 
 // keepTagsIn has a device leave tags in the data, as far as its driver obeys.

@@ -34,7 +34,8 @@ func TestKeepTagsIn(t *testing.T) {
 		if !feature(t, "eth1", netdev.RxVLAN) || !feature(t, "eth1", netdev.RxSTagVLAN) {
 			t.Fatal("the device takes no tags out; nothing to test")
 		}
-		flags, err := tagFlags(card)
+		c := &Controller{log: slog.New(slog.DiscardHandler)}
+		flags, err := c.tagFlags(card)
 		if err != nil || flags&datapath.PortHidesTags == 0 || flags&datapath.PortLosesTags != 0 {
 			t.Errorf("before: flags %b, %v", flags, err)
 		}
@@ -42,14 +43,14 @@ func TestKeepTagsIn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		c := &Controller{log: slog.New(slog.DiscardHandler), journal: j}
+		c.journal = j
 		if err := c.keepTagsIn(card); err != nil {
 			return err
 		}
 		if feature(t, "eth1", netdev.RxVLAN) || feature(t, "eth1", netdev.RxSTagVLAN) {
 			t.Error("the device still takes tags out")
 		}
-		if flags, err := tagFlags(card); err != nil || flags&datapath.PortHidesTags != 0 {
+		if flags, err := c.tagFlags(card); err != nil || flags&datapath.PortHidesTags != 0 {
 			t.Errorf("after: flags %b, %v", flags, err)
 		}
 		if err := j.restore(featuresOf("eth1")); err != nil {

@@ -215,9 +215,8 @@ return baseclass.extend({
 			"type": "number",
 			"min": 1,
 			"max": 4094,
-			"help": "Its VLAN, in a VLAN-aware bridge.",
-			"expected": "a number from 1 to 4094",
-			"ignored": "VLAN-aware bridges are not built in this version; the station is not used"
+			"help": "Its VLAN, in a VLAN-aware bridge (unset: that of the port's untagged frames). In other bridges a station with a VLAN is not used.",
+			"expected": "a number from 1 to 4094"
 		},
 		{
 			"section": "tuning",
