@@ -56,9 +56,14 @@ type Mirror struct {
 // Open subscribes to the kernel's changes; the first call of Next reads what
 // there is, so nothing is missed in between.
 func Open() (*Mirror, error) {
-	sock, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_NEIGH, unix.RTNLGRP_BRVLAN)
+	sock, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_NEIGH)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to rtnetlink: %w", err)
+	}
+	// Groups beyond the 32nd cannot be subscribed to by binding.
+	if err := unix.SetsockoptInt(sock.GetFd(), unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, unix.RTNLGRP_BRVLAN); err != nil {
+		sock.Close()
+		return nil, fmt.Errorf("subscribe to bridge VLANs: %w", err)
 	}
 	// Without CAP_NET_ADMIN the buffer is what the system allows; smaller
 	// only means that a resync comes earlier.

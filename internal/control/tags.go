@@ -33,11 +33,11 @@ func (c *Controller) tagFlags(l bridge.Link) (datapath.PortFlags, error) {
 	var flags datapath.PortFlags
 	// A virtual device hands on what its other end gave it, whatever its
 	// features say.
-	hides := l.Kind != "" && !c.opts.TrustTags
+	hides := l.Kind != ""
 	for _, f := range rxTagFeatures {
 		hides = hides || states[f].Active
 	}
-	if hides {
+	if hides && !(l.Kind != "" && c.opts.TrustTags) {
 		flags |= datapath.PortHidesTags
 	}
 	if !states[netdev.TxVLAN].Active || !states[netdev.TxSTagVLAN].Active {
