@@ -1,0 +1,2 @@
+untrusted comment: signed by key 042b4162291e44c7
+RWQEK0FiKR5ExwrfmCXLyu7OGPOXLVYlPUXIHPaunl5hIpawe/OpQJ87By1dEg8fmmjCMyvmVaNHoyQqHCTMfVoRfog+lNLFugw=
