@@ -132,9 +132,6 @@ func (t *APKTool) WriteAPK(ctx context.Context, p *Package, dir string) (err err
 	if len(p.Depends) > 0 {
 		args = append(args, "--info", "depends:"+strings.Join(p.Depends, " "))
 	}
-	if len(p.Recommends) > 0 {
-		args = append(args, "--info", "recommends:"+strings.Join(p.Recommends, " "))
-	}
 	for kind, text := range p.apkScripts() {
 		file := filepath.Join(scripts, kind)
 		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {

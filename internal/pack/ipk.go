@@ -109,7 +109,8 @@ func (p *Package) control(installedSize int) []byte {
 	field("Package", p.Name)
 	field("Version", p.Version)
 	field("Depends", strings.Join(p.Depends, ", "))
-	field("Recommends", strings.Join(p.Recommends, ", "))
+	// No Recommends: opkg refuses the whole package if what is recommended is in
+	// a feed, but made for another kernel.
 	field("Source", p.source())
 	field("SourceName", p.folder())
 	field("License", license)

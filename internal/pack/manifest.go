@@ -40,7 +40,6 @@ type Manifest struct {
 	Title       string
 	Description string // lines
 	Depends     []string
-	Recommends  []string
 	Section     string
 	AnyArch     bool   // without binaries, the same for all architectures
 	Postinst    string // a script that runs after the usual steps, relative to the tree; may be ""
@@ -171,8 +170,6 @@ func (m *Manifest) setField(name, value string) error {
 		m.Section = value
 	case "Depends":
 		m.Depends, err = list()
-	case "Recommends":
-		m.Recommends, err = list()
 	case "Architecture":
 		if value != All && value != "any" {
 			return fmt.Errorf("Architecture: %q (expected any or all)", value)
