@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/unixhttp"
 )
 
 // ErrNotRunning is returned when nobody listens on the control socket.
@@ -22,7 +22,6 @@ var ErrNotRunning = errors.New("the daemon is not running")
 
 // Client asks the daemon over its control socket. It implements api.Service.
 type Client struct {
-	http http.Client
 	path string
 }
 
@@ -30,14 +29,7 @@ var _ api.Service = (*Client)(nil)
 
 // NewClient returns a client for the daemon with a run directory.
 func NewClient(runDir string) *Client {
-	path := filepath.Join(runDir, SocketName)
-	c := &Client{path: path}
-	c.http.Transport = &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", path)
-		},
-	}
-	return c
+	return &Client{path: filepath.Join(runDir, SocketName)}
 }
 
 // Status implements api.Service.
@@ -115,11 +107,7 @@ func ask[T any](ctx context.Context, c *Client, what string, values url.Values) 
 
 // request returns an answer that is no error.
 func (c *Client) request(ctx context.Context, verb, what string, values url.Values) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, verb, "http://xdpl2/v1/"+what+"?"+values.Encode(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("ask for %s: %w", what, err)
-	}
-	resp, err := c.http.Do(req)
+	resp, err := unixhttp.Do(ctx, c.path, verb, "/v1/"+what, values)
 	switch {
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("%w (no one answers at %s)", ErrNotRunning, c.path)

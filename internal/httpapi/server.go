@@ -21,9 +21,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/unixhttp"
 )
 
 // SocketName is the control socket's name in the run directory.
@@ -73,14 +73,7 @@ func (l *listener) Close() error {
 
 // Serve answers on l until the context ends.
 func Serve(ctx context.Context, l net.Listener, s api.Service) error {
-	srv := &http.Server{
-		Handler:           Handler(s),
-		ReadHeaderTimeout: 5 * time.Second,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}
-	stop := context.AfterFunc(ctx, func() { srv.Close() })
-	defer stop()
-	if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	if err := unixhttp.Serve(ctx, l, Handler(s)); err != nil {
 		return fmt.Errorf("serve the control socket: %w", err)
 	}
 	return nil
