@@ -68,6 +68,8 @@ type Status struct {
 	// Accelerated is the share of all frames that the fast path carried, 0 to
 	// 1; -1 if there were none.
 	Accelerated float64 `json:"accelerated_share"`
+	// Calibrating is how far a calibration is; absent while there is none.
+	Calibrating *CalibrationProgress `json:"calibrating,omitempty"`
 	// Resyncs counts how often the bridge was read as a whole: once at the
 	// start, then whenever the kernel had more to tell than fitted.
 	Resyncs int `json:"resyncs"`

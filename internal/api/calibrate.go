@@ -5,7 +5,11 @@ package api
 import "time"
 
 // Calibration is what forwarding costs on this box, measured between virtual
-// devices in network namespaces of its own.
+// devices in network namespaces of its own. It is the answer to calibrate, whose
+// argument seconds says about how long to measure; with 0 nothing is measured
+// and the table of the last time is told. Who asks through a web server hears
+// neither events nor an answer that takes long: it finds the progress in Status
+// and asks for the table afterwards.
 type Calibration struct {
 	Time    time.Time        `json:"time"`
 	Kernel  string           `json:"kernel"`
@@ -13,6 +17,13 @@ type Calibration struct {
 	Rows    []CalibrationRow `json:"rows"`
 	// Missing says what could not be measured and why, a line each.
 	Missing []string `json:"missing"`
+}
+
+// CalibrationProgress is how far a calibration is that runs now.
+type CalibrationProgress struct {
+	Done int    `json:"done"` // of Of steps
+	Of   int    `json:"of"`
+	Text string `json:"text"` // what is being measured
 }
 
 // CalibrationRow is one engine at one kind of work.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+'require baseclass';
+
+// The daemon's reasons, in the user's language and with what to do. The daemon
+// writes them in English, as sentences with names in them; a sentence that is
+// not known here is shown as it is.
+
+/* A pattern: words of the daemon, with %s for a name. say takes the names in
+   the same order; todo is what can be done. */
+function known() {
+	return [
+		[ 'xdpl2 is switched off (option enabled of section main)',
+			_('xdpl2 is switched off'),
+			_('Switch it on at the top of this page.') ],
+		[ 'the port is switched off (option enabled of its section)',
+			_('the port is switched off in the settings'),
+			_('Switch it on under Settings, Ports.') ],
+		[ 'there is no device %s; it is taken when it appears',
+			_('there is no device %s; it is taken when it appears'),
+			_('Plug it in, load its driver, or correct the name under Settings, Ports.') ],
+		[ '%s is wireless: stations there come and go, and isolation is the driver\'s (option wireless of section main allows it)',
+			_('%s is wireless: stations there come and go, and isolation is the driver\'s business'),
+			_('If you want it all the same, allow wireless ports under Settings, Advanced.') ],
+		[ 'there is no bridge %s',
+			_('there is no bridge %s'),
+			_('Choose the bridge under Settings, or make it under Network, Interfaces, Devices.') ],
+		[ '%s is itself a bridge',
+			_('%s is itself a bridge'),
+			_('Name the ports of the bridge instead of the bridge.') ],
+		[ '%s is not a port of %s',
+			_('%s is not a port of %s'),
+			_('Add it to the bridge under Network, Interfaces, Devices, or remove it from the ports here.') ],
+		[ '%s is a member of a %s: frames belong to that',
+			_('%s is a member of a %s: frames belong to that'),
+			_('Nothing to do: such members are left to the kernel.') ],
+		[ '%s is a port of %s, not of %s',
+			_('%s is a port of %s, not of %s'),
+			_('Choose the other bridge under Settings, or remove this port there.') ],
+		[ '%s is VLAN-aware, which this version leaves to the bridge',
+			_('%s filters VLANs, which this version leaves to the bridge'),
+			_('Nothing is broken: the bridge carries its frames. To have them accelerated, switch VLAN filtering off on the bridge if you do not need it.') ],
+		[ '%s and %s are ports of one hardware switch, which forwards between them itself',
+			_('%s and %s are ports of one hardware switch, which forwards between them itself'),
+			_('Nothing to do: the switch chip is faster than any CPU.') ],
+		[ '%s connects a hardware switch (%s is one of its ports): frames on it carry the switch\'s tag',
+			_('%s connects a hardware switch (%s is one of its ports): frames on it carry the switch\'s tag'),
+			_('Nothing to do: take it out of the ports here.') ],
+		[ 'target %s cannot be used: %s',
+			_('its target %s cannot be used: %s'),
+			_('Choose another target under Settings, Ports, or mend the target\'s port first.') ],
+		[ 'it is not configured',
+			_('it is not configured'), '' ],
+		[ 'in use', _('in use'), '' ],
+		[ 'not built in this version', _('not built in this version'), '' ],
+		[ 'auto prefers tc: it is never slower than the bridge, TCP included',
+			_('auto prefers tc: it is never slower than the bridge, TCP included'), '' ],
+		[ 'option engine asks for %s',
+			_('the settings ask for engine %s'), '' ]
+	];
+}
+
+function pattern(words) {
+	return new RegExp('^' + words.split('%s').map(function(part) {
+		return part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+	}).join('(.+?)') + '$');
+}
+
+return baseclass.extend({
+	/**
+	 * What a reason says, and what to do about it; todo is empty where there is
+	 * nothing, and generic where the reason is not known.
+	 */
+	explain: function(reason) {
+		var list = known(), self = this;
+
+		for (var i = 0; i < list.length; i++) {
+			var m = String(reason).match(pattern(list[i][0]));
+
+			if (!m)
+				continue;
+
+			/* A reason may hold another one, of a port's target. */
+			var names = m.slice(1).map(function(name) { return self.inner(name) });
+
+			return { text: ''.format.apply(list[i][1], names), todo: list[i][2] };
+		}
+
+		return { text: String(reason), todo: _('The system log says more: logread -e xdpl2'), unknown: true };
+	},
+
+	inner: function(text) {
+		var list = known();
+
+		for (var i = 0; i < list.length; i++) {
+			var m = /[ ]/.test(text) && text.match(pattern(list[i][0]));
+
+			if (m)
+				return ''.format.apply(list[i][1], m.slice(1));
+		}
+
+		return text;
+	}
+});
