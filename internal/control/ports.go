@@ -49,6 +49,10 @@ func (c *Controller) reconcile() {
 	for _, p := range c.ordered() {
 		c.reconcileProgram(p)
 	}
+	if c.returnIdle() {
+		c.reconcile()
+		return
+	}
 	if br, ok := c.links.byName(c.bridgeName()); ok && br.Bridge != nil {
 		c.ageing.adjust(br.Bridge.AgeingTime)
 	}

@@ -78,16 +78,14 @@ func (c *Controller) arrange() {
 	if r.taken == nil {
 		r.taken, r.left = map[int]*takenDevice{}, map[int]string{}
 	}
-	r.why = map[string]string{}
-	c.lookAround()
-	want := c.wanted()
-	for index, t := range r.taken {
-		if _, ok := want[index]; !ok {
-			c.returnDevices("is back", func(e journalEntry) bool { return e.Ifindex == t.before.Ifindex })
-		}
-	}
-	if len(want) > 0 {
-		c.moveDevices(want)
+	// What cannot be taken is left, and may have others be left: a wire needs
+	// both of its ends.
+	for again := true; again; {
+		r.why = map[string]string{}
+		c.lookAround()
+		want := c.wanted()
+		c.returnDevices(func(index int) bool { _, ok := want[index]; return !ok })
+		again = len(want) > 0 && !c.moveDevices(want)
 	}
 	// Not before the last device has left it.
 	if r.own != nil && (len(r.taken) == 0 || c.config.Main.Mode != config.ModeMAC) {
@@ -97,8 +95,29 @@ func (c *Controller) arrange() {
 	c.listLocal()
 }
 
-// moveDevices brings devices to their places.
-func (c *Controller) moveDevices(want map[int]topology.Place) {
+// returnIdle gives those devices back that are in no bridge and whose program
+// could not be attached: the bridge at least carries their frames. It reports
+// whether there were any.
+func (c *Controller) returnIdle() bool {
+	if c.config.Main.Topology != config.TopologyReplace || c.config.Main.Mode != config.ModePort {
+		return false
+	}
+	found := false
+	for _, p := range c.ports {
+		if p.section == nil || p.attachment != nil || c.replaced.taken[p.ifindex] == nil {
+			continue
+		}
+		if target := c.ports[p.section.Target]; p.set && target != nil && target.set {
+			c.replaced.left[p.ifindex] = p.reason
+			c.returnDevices(func(index int) bool { return index == p.ifindex })
+			found = true
+		}
+	}
+	return found
+}
+
+// moveDevices brings devices to their places. It reports whether all went well.
+func (c *Controller) moveDevices(want map[int]topology.Place) bool {
 	r := &c.replaced
 	indexes := make([]int, 0, len(want))
 	for index := range want {
@@ -109,9 +128,9 @@ func (c *Controller) moveDevices(want map[int]topology.Place) {
 		if err := c.makeOwn(); err != nil {
 			c.log.Error("no bridge for the ports", "error", err)
 			for _, index := range indexes {
-				r.why[c.links[index].Name] = err.Error()
+				r.left[index] = err.Error()
 			}
-			return
+			return false
 		}
 	}
 	if br, ok := c.links.byName(c.config.Main.Bridge); ok {
@@ -119,6 +138,7 @@ func (c *Controller) moveDevices(want map[int]topology.Place) {
 			c.log.Warn("the bridge's address may change", "bridge", br.Name, "error", err)
 		}
 	}
+	good := true
 	for _, index := range indexes {
 		place := want[index]
 		if c.config.Main.Mode == config.ModeMAC {
@@ -136,11 +156,11 @@ func (c *Controller) moveDevices(want map[int]topology.Place) {
 		if err != nil {
 			c.log.Error("port not taken", "device", c.links[index].Name, "error", err)
 			r.left[index] = err.Error()
-			r.why[c.links[index].Name] = err.Error()
-			c.returnDevices("stays", func(e journalEntry) bool { return e.Ifindex == index })
+			c.returnDevices(func(other int) bool { return other == index })
+			good = false
 		}
 	}
-	c.returnHalfWires()
+	return good
 }
 
 // take moves a device, and remembers where it was if xdpl2 has not moved it
@@ -166,63 +186,25 @@ func (c *Controller) take(index int, place topology.Place) error {
 	t.place = place
 	err := t.before.Move(place)
 	if err == nil || errors.Is(err, topology.ErrPartly) {
-		c.log.Info("port taken", "device", t.device, "from", t.before.Bridge, "into", c.bridgeName())
+		c.log.Info("port taken", "device", t.device, "from", t.before.Bridge, "to", c.bridgeName())
 	}
 	return err
 }
 
-// returnHalfWires gives devices back that were taken for a wire whose other
-// end could not be.
-func (c *Controller) returnHalfWires() {
-	if c.config.Main.Mode != config.ModePort {
-		return
-	}
-	r := &c.replaced
-	for i := range c.config.Ports {
-		p := &c.config.Ports[i]
-		from, _ := c.links.byName(p.Device)
-		to, ok := c.links.byName(p.Target)
-		why, failed := r.left[to.Index]
-		if !ok || !failed || r.taken[from.Index] == nil || r.taken[to.Index] != nil {
-			continue
-		}
-		r.why[p.Device] = fmt.Sprintf("target %s cannot be used: %s", p.Target, why)
-		if r.ofAnotherWire(c.config, p) {
-			continue
-		}
-		c.returnDevices("stays", func(e journalEntry) bool { return e.Ifindex == from.Index })
-	}
-}
-
-// ofAnotherWire reports whether a port is the target of another one that is
-// taken.
-func (r *replaced) ofAnotherWire(cfg *config.Config, port *config.Port) bool {
-	for i := range cfg.Ports {
-		other := &cfg.Ports[i]
-		if other.Target != port.Device || other.Device == port.Target {
-			continue
-		}
-		for _, t := range r.taken {
-			if t.device == other.Device {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// returnDevices gives back what matches.
-func (c *Controller) returnDevices(what string, match func(journalEntry) bool) {
-	err := c.journal.restore(func(e journalEntry) bool { return e.Change == deviceMoved && match(e) })
+// returnDevices gives devices back to where they were.
+func (c *Controller) returnDevices(match func(ifindex int) bool) {
+	err := c.journal.restore(func(e journalEntry) bool {
+		return e.Change == deviceMoved && c.replaced.taken[e.Ifindex] != nil && match(e.Ifindex)
+	})
 	if err != nil {
 		c.log.Error("port not quite restored", "error", err)
 	}
 	for index, t := range c.replaced.taken {
-		if !match(journalEntry{Device: t.device, Ifindex: index, Change: deviceMoved}) {
+		if !match(index) {
 			continue
 		}
 		delete(c.replaced.taken, index)
-		c.log.Info("port "+what, "device", t.device, "bridge", t.before.Bridge)
+		c.log.Info("port given back", "device", t.device, "to", t.before.Bridge)
 		if l, err := bridge.Read(index); err == nil {
 			c.setLink(l)
 		}
@@ -288,7 +270,7 @@ func (c *Controller) lookAround() {
 		if errors.Is(err, bridge.ErrGone) {
 			delete(r.taken, index)
 			c.dropLink(index)
-			c.forget(func(e journalEntry) bool { return e.Change == deviceMoved && e.Ifindex == index })
+			c.forget(movedDevice(index))
 			continue
 		}
 		if err != nil {
@@ -333,7 +315,7 @@ func (c *Controller) movedByOthers(t *takenDevice, l bridge.Link) {
 		c.log.Error("port not quite restored", "device", l.Name, "error", err)
 	}
 	delete(r.taken, l.Index)
-	c.forget(func(e journalEntry) bool { return e.Change == deviceMoved && e.Ifindex == l.Index })
+	c.forget(movedDevice(l.Index))
 }
 
 // setLink and dropLink change what is known of a device. Others may be reading

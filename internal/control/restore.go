@@ -17,6 +17,11 @@ func (e journalEntry) ofTopology() bool { return e.Change == deviceMoved || e.Ch
 
 func ofOwn(e journalEntry) bool { return e.Change == bridgeAdded }
 
+// movedDevice matches the entry that says where a device was.
+func movedDevice(ifindex int) func(journalEntry) bool {
+	return func(e journalEntry) bool { return e.Change == deviceMoved && e.Ifindex == ifindex }
+}
+
 // before returns how a device was that is still noted as moved; nil if none is.
 func (j *journal) before(ifindex int) *topology.Snapshot {
 	for _, e := range j.entries {

@@ -48,9 +48,9 @@ func (c *Controller) wanted() map[int]topology.Place {
 			if ok {
 				c.replaced.why[p.Device] = fmt.Sprintf("target %s cannot be used: %s", p.Target, c.replaced.why[p.Target])
 			}
-			// What is taken stays, without the other.
-			for _, index := range []int{own, target} {
-				if c.replaced.taken[index] != nil {
+			// What is taken stays if the other is only absent.
+			for index, other := range map[int]int{own: target, target: own} {
+				if c.replaced.taken[index] != nil && other == 0 {
 					want[index] = topology.Place{Promisc: want[index].Promisc || index == own}
 				}
 			}
