@@ -154,12 +154,13 @@ func (c *Capture) read() {
 		if sa, ok := from.(*unix.SockaddrLinklayer); ok && !c.o.Outgoing && sa.Pkttype == unix.PACKET_OUTGOING {
 			continue
 		}
-		c.add(withTag(buf[:n], oob[:oobn]))
+		c.add(WithTag(buf[:n], oob[:oobn]))
 	}
 }
 
-// withTag copies a frame and puts back the VLAN tag that the kernel took out.
-func withTag(b, oob []byte) []byte {
+// WithTag copies a frame and puts back the VLAN tag that the kernel took out:
+// oob is what came beside it on a packet socket with PACKET_AUXDATA.
+func WithTag(b, oob []byte) []byte {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err == nil && len(b) >= 12 {
 		for _, m := range msgs {

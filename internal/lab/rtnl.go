@@ -40,3 +40,33 @@ func (ns *NS) rtnlSocket() (*nl.SocketHandle, error) {
 
 // isInterrupted tells that a table changed while it was listed.
 func isInterrupted(err error) bool { return errors.Is(err, nl.ErrDumpInterrupted) }
+
+// SentPackets reads how many packets each device of the namespace has sent, by
+// ifindex, in one request.
+func (ns *NS) SentPackets() (map[int]uint64, error) {
+	const txPackets = 8 // offset in struct rtnl_link_stats64
+	for try := 0; ; try++ {
+		req := nl.NewNetlinkRequest(unix.RTM_GETLINK, unix.NLM_F_DUMP)
+		req.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
+		msgs, err := ns.request(req, unix.RTM_NEWLINK)
+		if isInterrupted(err) && try < 10 {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list devices: %w", err)
+		}
+		counts := make(map[int]uint64, len(msgs))
+		for _, m := range msgs {
+			attrs, err := nl.ParseRouteAttr(m[unix.SizeofIfInfomsg:])
+			if err != nil {
+				return nil, fmt.Errorf("list devices: %w", err)
+			}
+			for _, a := range attrs {
+				if a.Attr.Type == unix.IFLA_STATS64 && len(a.Value) >= txPackets+8 {
+					counts[int(nl.DeserializeIfInfomsg(m).Index)] = nl.NativeEndian().Uint64(a.Value[txPackets:])
+				}
+			}
+		}
+		return counts, nil
+	}
+}

@@ -25,6 +25,7 @@ var testedPackages = []string{
 	"./internal/bridge",
 	"./internal/filters",
 	"./internal/control",
+	"./internal/parity",
 	"./cmd/xdpl2",
 }
 
