@@ -49,6 +49,11 @@ test-vm: need-go ## run the lab and data path tests on aarch64 kernels; one of t
 	@scripts/need qemu-system-aarch64:qemu-system-arm xz:xz-utils
 	go run ./test/vm $(if $(KERNEL),--kernel $(KERNEL)) $(if $(RUN),--run '$(RUN)')
 
+.PHONY: test-parity
+test-parity: need-go ## compare the bridge with and without xdpl2, as long as you like: N=20000 SEED=4000 ENGINE=tc (root)
+	@scripts/need-root test-parity
+	go test -count=1 -timeout 0 -v ./internal/parity -run 'TestParity$$' -scenarios $(or $(N),10000) $(if $(SEED),-seed $(SEED)) $(if $(ENGINE),-engine $(ENGINE))
+
 .PHONY: vm-shell
 vm-shell: need-go ## boot one kernel with daemon and lab inside: KERNEL=5.10
 	@scripts/need qemu-system-aarch64:qemu-system-arm xz:xz-utils

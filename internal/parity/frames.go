@@ -91,13 +91,19 @@ func (g *generator) priority() uint16 {
 
 // frame adds a frame of any kind.
 func (g *generator) frame() {
-	from := g.IntN(len(g.stations))
-	st := &g.stations[from]
+	// The first two are mostly where something can be accelerated.
+	st := &g.stations[g.IntN(len(g.stations))]
+	if g.one(3) {
+		st = &g.stations[g.IntN(2)]
+	}
 	if g.one(12) {
 		g.move(st)
 	}
 	port := st.port
 	to := pick(g, g.stations...)
+	if g.one(3) {
+		to = pick(g, g.stations[:2]...)
+	}
 	dst, length := to.mac, g.length()
 	what := "unicast"
 	var f []byte

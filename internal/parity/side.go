@@ -168,7 +168,7 @@ func (s *side) reset(want Box) error {
 	}
 	for _, e := range all {
 		if e.Static && !s.isOwn(e) {
-			if err := s.router.DelFDB(e); err != nil {
+			if err := s.remove(e); err != nil {
 				return err
 			}
 		}
@@ -177,6 +177,20 @@ func (s *side) reset(want Box) error {
 		return err
 	}
 	return s.flush()
+}
+
+// remove removes an entry. The kernel refuses that for a VLAN which the port has
+// left since the entry was made.
+func (s *side) remove(e lab.FDBEntry) error {
+	err := s.router.DelFDB(e)
+	if e.VLAN == 0 || !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	vlan := lab.PortVLAN{VID: e.VLAN}
+	if err := s.router.AddPortVLANs(e.Port, false, vlan); err != nil {
+		return err
+	}
+	return errors.Join(s.router.DelFDB(e), s.router.DelPortVLANs(e.Port, false, vlan))
 }
 
 // isOwn tells whether an entry is the box's own address: the kernel adds and
