@@ -96,13 +96,21 @@ func (g *generator) frame() {
 	if g.one(3) {
 		st = &g.stations[g.IntN(2)]
 	}
-	if g.one(12) {
+	moved := g.one(12)
+	if moved {
 		g.move(st)
 	}
 	port := st.port
 	to := pick(g, g.stations...)
-	if g.one(3) {
+	switch {
+	case g.moved != nil && !moved && g.one(2):
+		to = *g.moved // whose frames must not go to the old port
+	case g.one(3):
 		to = pick(g, g.stations[:2]...)
+	}
+	g.moved = nil
+	if moved {
+		g.moved = st
 	}
 	dst, length := to.mac, g.length()
 	what := "unicast"
@@ -146,7 +154,8 @@ func (g *generator) frame() {
 	g.add(port, what, f)
 	// A port without a program cannot tell the fast path that an address has
 	// come to it; the bridge does, a moment later.
-	if _, ok := g.s.Layout.managed(port); !ok && !g.s.Layout.PortMode {
+	_, managed := g.s.Layout.managed(port)
+	if !managed && !g.s.Layout.PortMode || what == "control address" && g.box.Ports[port].Locked && !lockedLearns {
 		g.settle()
 	}
 }
@@ -154,11 +163,15 @@ func (g *generator) frame() {
 // cutTags: whether frames are generated whose tag is cut off.
 const cutTags = false
 
+// lockedLearns: whether nothing is waited for after a control frame on a locked
+// port, from which the bridge learns.
+const lockedLearns = false
+
 var controlTypes = []uint16{lab.EtherTypeEAPOL, lab.EtherTypeLLDP, 0x8808, 0x8809, 0x88e3, 0x8902, 0x88b5}
 
 // move lets a station speak from another port from now on.
 func (g *generator) move(st *station) {
-	st.port = g.IntN(PortCount)
+	st.port = g.anyPort()
 	if g.box.VLANAware && g.one(2) {
 		st.vlan = g.vlanAt(st.port)
 	}
@@ -167,7 +180,11 @@ func (g *generator) move(st *station) {
 // length of a frame: often small, now and then about as long as some port
 // allows.
 func (g *generator) length() int {
-	switch g.IntN(5) {
+	kind := g.IntN(5)
+	if g.long && g.one(2) {
+		kind = 4
+	}
+	switch kind {
 	case 0, 1:
 		return lab.MinFrame
 	case 2, 3:

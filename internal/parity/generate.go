@@ -81,7 +81,9 @@ type generator struct {
 	box       Box
 	stations  []station
 	strangers [][6]byte // addresses that nobody has
+	moved     *station  // that has just spoken from another port
 	nextID    int
+	long      bool // frames are mostly about as long as ports allow
 }
 
 type station struct {
@@ -99,6 +101,8 @@ func (g *generator) configure() {
 	// Most of what can be set keeps frames from being accelerated: some boxes
 	// are plain, and in the others most ports.
 	plain := g.one(3)
+	// In some, frames are about as long as ports allow, and MTUs differ.
+	g.long = g.one(5)
 	b := &g.box
 	if g.one(30) {
 		b.Ageing = 0
@@ -112,6 +116,9 @@ func (g *generator) configure() {
 		if b.VLANAware {
 			p.VLANs = g.memberships()
 		}
+		if g.long {
+			p.MTU = pick(g, 1496, 1500, 1504, 2000)
+		}
 		if plain {
 			continue
 		}
@@ -124,7 +131,7 @@ func (g *generator) configure() {
 		p.Locked = g.one(14)
 		p.NoFlood = g.one(14)
 		p.NoTxVLAN = g.one(14)
-		if g.one(4) {
+		if g.one(4) && !g.long {
 			p.MTU = pick(g, 1280, 1400, 1496, 2000, 9000)
 		}
 	}
@@ -160,7 +167,7 @@ func (g *generator) populate() {
 		return [6]byte{0x02, byte(kind), byte(g.s.Seed >> 16), byte(g.s.Seed >> 8), byte(g.s.Seed), byte(i)}
 	}
 	for i := range 4 + g.IntN(5) {
-		g.stations = append(g.stations, station{mac: mac(0x10, i), port: g.IntN(PortCount)})
+		g.stations = append(g.stations, station{mac: mac(0x10, i), port: g.anyPort()})
 	}
 	// Two are always behind managed ports, where something can be accelerated.
 	m := g.s.Layout.Managed
@@ -200,6 +207,14 @@ func (g *generator) hasEntry(e Entry) bool {
 		}
 	}
 	return false
+}
+
+// anyPort is a port of the bridge, more often than not a managed one.
+func (g *generator) anyPort() int {
+	if g.one(2) {
+		return pick(g, g.s.Layout.Managed...).Port
+	}
+	return g.IntN(PortCount)
 }
 
 // someone is any address that frames may have.
