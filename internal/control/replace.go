@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/xdpl2/xdpl2/internal/bridge"
 	"github.com/xdpl2/xdpl2/internal/config"
@@ -28,7 +29,14 @@ type replaced struct {
 	left     map[int]string       // devices to leave alone until the next reload, and why
 	why      map[string]string    // why a device is not taken, by its name
 	local    map[datapath.StationKey]station
+	// since when devices are in no bridge, which may be about to get them.
+	nobodys map[int]time.Time
 }
+
+// joinGrace is how long a device that is in no bridge is left there before it
+// is taken. Whoever puts it into a bridge does so when it appears, and that is
+// when xdpl2 hears of it, too.
+const joinGrace = 2 * time.Second
 
 // takenDevice is a device that xdpl2 has moved.
 type takenDevice struct {
@@ -76,7 +84,7 @@ func (c *Controller) whyNotHere(l bridge.Link) string {
 func (c *Controller) arrange() {
 	r := &c.replaced
 	if r.taken == nil {
-		r.taken, r.left = map[int]*takenDevice{}, map[int]string{}
+		r.taken, r.left, r.nobodys = map[int]*takenDevice{}, map[int]string{}, map[int]time.Time{}
 	}
 	// What cannot be taken is left, and may have others be left: a wire needs
 	// both of its ends.
@@ -149,6 +157,11 @@ func (c *Controller) moveDevices(want map[int]topology.Place) bool {
 			continue
 		}
 		err := c.take(index, place)
+		for try := 0; errors.Is(err, topology.ErrMoved) && try < 10; try++ {
+			c.forget(movedDevice(index))
+			delete(r.taken, index)
+			err = c.take(index, place)
+		}
 		if errors.Is(err, topology.ErrPartly) {
 			c.log.Warn("port not quite as it was in its bridge", "device", c.links[index].Name, "error", err)
 			continue
@@ -334,6 +347,27 @@ func (c *Controller) forget(match func(journalEntry) bool) {
 	if err := c.journal.forget(match); err != nil {
 		c.log.Error("journal not written", "error", err)
 	}
+}
+
+// stillJoining reports whether a device is in no bridge since a moment only.
+// It is looked at again afterwards.
+func (c *Controller) stillJoining(l bridge.Link) bool {
+	since, seen := c.replaced.nobodys[l.Index]
+	if l.Master != 0 {
+		delete(c.replaced.nobodys, l.Index)
+		return false
+	}
+	if !seen {
+		since = time.Now()
+		c.replaced.nobodys[l.Index] = since
+		time.AfterFunc(joinGrace, func() {
+			select {
+			case c.calls <- c.reconcile:
+			case <-c.ended:
+			}
+		})
+	}
+	return time.Since(since) < joinGrace
 }
 
 // arrangeAnew has the next arrange take what was left alone: somebody has

@@ -125,6 +125,9 @@ func (w *wanting) whyNotTake(l bridge.Link, section *config.Port) string {
 	if reason := c.links.switchReason(l); reason != "" {
 		return reason
 	}
+	if c.stillJoining(l) {
+		return fmt.Sprintf("%s is in no bridge yet; it is taken in a moment", l.Name)
+	}
 	// On a wire that leaves the box its share, or that only ends here, an
 	// address goes on working.
 	keeps := main.Mode == config.ModePort && (section == nil || !section.Enabled || section.PassLocal && section.PassGroup)

@@ -23,7 +23,14 @@ type Snapshot struct {
 	VLANs     []VLANs           `json:"vlans,omitempty"`
 	Addresses []Address         `json:"addresses,omitempty"`
 	Groups    []Group           `json:"groups,omitempty"`
+
+	fresh  bool // not moved since it was taken
+	master int
 }
+
+// ErrMoved is returned when somebody else has moved a device since its
+// snapshot was taken, which therefore says the wrong thing.
+var ErrMoved = errors.New("moved by somebody else at the same time")
 
 // Take reads how a device is. It changes nothing.
 func Take(ifindex int) (*Snapshot, error) {
@@ -31,7 +38,7 @@ func Take(ifindex int) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshot{Ifindex: ifindex, Up: d.up, Promisc: d.promisc}
+	s := &Snapshot{Ifindex: ifindex, Up: d.up, Promisc: d.promisc, fresh: true, master: d.master}
 	if d.port == nil {
 		if d.master != 0 {
 			return nil, fmt.Errorf("%s belongs to a device that is no bridge", d.name)
@@ -76,6 +83,10 @@ func (s *Snapshot) Move(p Place) error {
 	if err != nil {
 		return err
 	}
+	if s.fresh && d.master != s.master {
+		return fmt.Errorf("%s: %w", d.name, ErrMoved)
+	}
+	s.fresh = false
 	// Before the bridge's own is gone, and after it is there again: the card
 	// need not change its filter.
 	if p.Promisc && !d.promisc {
