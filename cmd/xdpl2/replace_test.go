@@ -17,7 +17,6 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/bridge"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
