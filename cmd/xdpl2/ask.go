@@ -85,6 +85,15 @@ func printStatus(e *env, s *api.Status) {
 	for _, p := range s.ConfigWarnings {
 		fmt.Fprintf(e.stdout, "configuration warning: %s\n", p.Text)
 	}
+	for _, f := range s.Filters {
+		ports := strings.Join(f.Ports, ", ")
+		switch {
+		case f.Bypassed:
+			fmt.Fprintf(e.stdout, "FILTER BYPASSED (option bypass_filters): %s; frames of %s are accelerated past it\n", f.Text, ports)
+		case f.Place == api.FilterLeaving:
+			fmt.Fprintf(e.stdout, "filter: %s; XDP engines leave frames to %s to the bridge\n", f.Text, ports)
+		}
+	}
 	if len(s.Ports) == 0 {
 		return
 	}
@@ -110,9 +119,9 @@ func portsCommand() *command {
 			if e.json {
 				return e.printJSON(api.PortList{Ports: ports})
 			}
-			t := table{{"PORT", "IFINDEX", "DRIVER", "LINK", "MASTER", "STP", "MTU", "ENGINE", "TARGET", "STATIONS", "REDIRECTED", "PASSED"}}
+			t := table{{"PORT", "IFINDEX", "DRIVER", "LINK", "MASTER", "STP", "MTU", "SHAPER", "ENGINE", "TARGET", "STATIONS", "REDIRECTED", "PASSED"}}
 			for _, p := range ports {
-				t = append(t, []string{p.Device, number(p.Ifindex), p.Driver, linkWords(p.Ifindex != 0, &p.PortStatus), p.Master, p.STP, number(p.MTU), p.Engine,
+				t = append(t, []string{p.Device, number(p.Ifindex), p.Driver, linkWords(p.Ifindex != 0, &p.PortStatus), p.Master, p.STP, number(p.MTU), p.Shaper, p.Engine,
 					p.Target, fmt.Sprint(p.Stations), fmt.Sprint(p.Redirected.Packets), fmt.Sprint(p.Passed.Packets)})
 			}
 			t.print(e.stdout)

@@ -70,6 +70,8 @@ type Status struct {
 	Accelerated float64 `json:"accelerated_share"`
 	// Calibrating is how far a calibration is; absent while there is none.
 	Calibrating *CalibrationProgress `json:"calibrating,omitempty"`
+	// Filters is what else on the box wants to see frames of the ports.
+	Filters []Filter `json:"filters"`
 	// Resyncs counts how often the bridge was read as a whole: once at the
 	// start, then whenever the kernel had more to tell than fitted.
 	Resyncs int `json:"resyncs"`
@@ -99,14 +101,34 @@ type PortStatus struct {
 	Passed     Count `json:"passed"`
 }
 
+// FilterLeaving is the place of filters that see what leaves a port.
+const FilterLeaving = "leaving"
+
+// Filter is a firewall's table, a tc filter or the like, that sees frames of
+// managed ports.
+type Filter struct {
+	Kind  string `json:"kind"`  // nftables, ebtables, iptables, ip6tables, arptables, conntrack, tc
+	Place string `json:"place"` // bridged, arriving, leaving: which frames it sees
+	Text  string `json:"text"`  // what it is and where
+	// Remedy is what can be done about it.
+	Remedy string `json:"remedy"`
+	// Ports are those whose frames it sees.
+	Ports []string `json:"ports"`
+	// Bypassed: the configuration has frames accelerated although it does not
+	// see them then.
+	Bypassed bool `json:"bypassed"`
+}
+
 // Port is what is known of a port.
 type Port struct {
 	PortStatus
 	Ifindex int    `json:"ifindex"` // 0: the device is not there
 	Driver  string `json:"driver,omitempty"`
 	Master  string `json:"master,omitempty"`
-	STP     string `json:"stp_state,omitempty"`
-	MTU     int    `json:"mtu"`
+	// Shaper is the kind of the qdisc that delays or orders what leaves here.
+	Shaper string `json:"shaper,omitempty"`
+	STP    string `json:"stp_state,omitempty"`
+	MTU    int    `json:"mtu"`
 }
 
 // Count counts frames and their bytes (from the destination address on,

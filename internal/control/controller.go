@@ -61,6 +61,7 @@ type Controller struct {
 	overflow map[datapath.StationKey]struct{} // did not fit
 	ageing   ageing
 	journal  *journal
+	guards   guards
 	replaced replaced
 	events   *events
 	resizing bool // stations come again that never went
@@ -105,6 +106,11 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 	}
 	c.mirror = mirror
 	ctx, cancel := context.WithCancel(ctx)
+	if err := c.watchFilters(ctx); err != nil {
+		cancel()
+		mirror.Close()
+		return err
+	}
 	updates := make(chan bridge.Update)
 	mirrored := make(chan error, 1)
 	go func() {
@@ -121,6 +127,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 		if running {
 			<-mirrored
 		}
+		<-c.guards.ended
 	}()
 	c.ageing.start()
 	defer c.ageing.stop()
@@ -133,6 +140,15 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 				ready()
 				ready = nil
 			}
+		case s := <-c.guards.updates:
+			c.followFilters(s)
+			c.reconcile()
+		case err := <-c.guards.ended:
+			c.guards.ended <- err // for who waits for it
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("follow filters: %w", err)
 		case f := <-c.calls:
 			f()
 		case <-c.ageing.ticks():

@@ -56,6 +56,7 @@ func (c *Controller) reconcile() {
 	if br, ok := c.links.byName(c.bridgeName()); ok && br.Bridge != nil {
 		c.ageing.adjust(br.Bridge.AgeingTime)
 	}
+	c.nameFilters()
 	c.tellPorts()
 }
 
@@ -180,7 +181,7 @@ func (c *Controller) reconcilePort(p *port) {
 		c.fail(p, err)
 		return
 	}
-	live.Flags |= tags
+	live.Flags |= tags | c.guardFlags(l)
 	if err := c.setVLANs(p, l); err != nil {
 		c.fail(p, err)
 		return
@@ -285,6 +286,10 @@ func (c *Controller) reconcileProgram(p *port) {
 	engines := []datapath.Engine{datapath.Engine(asked)}
 	if asked == config.EngineAuto {
 		engines = []datapath.Engine{datapath.EngineTC, datapath.EngineGeneric}
+		if why := c.pastEgress(p); why != "" {
+			engines = engines[:1]
+			p.engines[config.EngineGeneric] = why
+		}
 	}
 	var failed error
 	for _, engine := range engines {

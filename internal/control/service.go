@@ -44,7 +44,7 @@ func (c *Controller) status() *api.Status {
 		Version: c.opts.Version, Kernel: kernelRelease(), Uptime: time.Since(c.began).Seconds(),
 		Enabled: main.Enabled, Mode: main.Mode, Topology: main.Topology, Bridge: main.Bridge,
 		Ports: []api.PortStatus{}, MaxStations: int(main.MaxStations), Overflow: len(c.overflow),
-		Resyncs: c.resyncs, ConfigErrors: []api.Problem{}, ConfigWarnings: []api.Problem{},
+		Filters: c.filterList(), Resyncs: c.resyncs, ConfigErrors: []api.Problem{}, ConfigWarnings: []api.Problem{},
 	}
 	if own := c.replaced.own; own != nil {
 		s.OwnBridge = own.Name
@@ -137,6 +137,7 @@ func (c *Controller) portList() []api.Port {
 		out := api.Port{PortStatus: c.portStatus(p, behind, &counters), Ifindex: p.ifindex}
 		if l, ok := c.links[p.ifindex]; ok {
 			out.MTU, out.Master = l.MTU, c.links[l.Master].Name
+			out.Shaper = c.guards.state.Shapers[p.ifindex]
 			if l.Port != nil {
 				out.STP = l.Port.State.String()
 			}

@@ -12,6 +12,10 @@ import (
 	"github.com/xdpl2/xdpl2/bpf"
 )
 
+// TCProgram is what the names of tc programs begin with, as other tools show
+// them.
+const TCProgram = bpf.DatapathProgXdpl2Tc
+
 // PortFlags says what a port may do at the moment.
 type PortFlags uint32
 
