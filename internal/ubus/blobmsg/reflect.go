@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xdpl2/xdpl2/internal/jsonfields"
 	"github.com/xdpl2/xdpl2/internal/ubus/blob"
 )
 
@@ -18,9 +19,8 @@ import (
 var ErrUnsupported = errors.New("no blobmsg type for it")
 
 var (
-	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-	tableType     = reflect.TypeFor[Table]()
-	arrayType     = reflect.TypeFor[Array]()
+	tableType = reflect.TypeFor[Table]()
+	arrayType = reflect.TypeFor[Array]()
 )
 
 // settle follows pointers and interfaces to a value; it is not valid where one
@@ -29,7 +29,7 @@ func settle(v reflect.Value) (reflect.Value, error) {
 	for range MaxDepth {
 		switch v.Kind() {
 		case reflect.Pointer:
-			if v.Type().Implements(textMarshaler) && !v.IsNil() {
+			if v.Type().Implements(jsonfields.TextMarshaler) && !v.IsNil() {
 				return v, nil
 			}
 			v = v.Elem()
@@ -50,9 +50,9 @@ func appendFields(dst []byte, v reflect.Value) ([]byte, error) {
 		return dst, err
 	case v.Type() == tableType:
 		return appendTable(dst, v.Interface().(Table), 1)
-	case v.Kind() == reflect.Map && !v.Type().Implements(textMarshaler):
+	case v.Kind() == reflect.Map && !v.Type().Implements(jsonfields.TextMarshaler):
 		return appendMap(dst, v, 1)
-	case v.Kind() == reflect.Struct && !v.Type().Implements(textMarshaler):
+	case v.Kind() == reflect.Struct && !v.Type().Implements(jsonfields.TextMarshaler):
 		return appendStruct(dst, v, 1)
 	}
 	return dst, fmt.Errorf("%w: %v is no table", ErrUnsupported, v.Type())
@@ -71,7 +71,7 @@ func appendReflected(dst []byte, name string, v reflect.Value, depth int) ([]byt
 	if t == tableType || t == arrayType {
 		return appendValue(dst, name, v.Interface(), depth)
 	}
-	if t.Implements(textMarshaler) && v.CanInterface() {
+	if t.Implements(jsonfields.TextMarshaler) && v.CanInterface() {
 		text, err := v.Interface().(encoding.TextMarshaler).MarshalText()
 		if err != nil {
 			return dst, fmt.Errorf("write %v as text: %w", t, err)
@@ -157,13 +157,13 @@ func appendStruct(dst []byte, v reflect.Value, depth int) ([]byte, error) {
 	if depth > MaxDepth {
 		return dst, ErrTooDeep
 	}
-	for _, f := range fieldsOf(v.Type()) {
-		fv, ok := reach(v, f.index)
-		if !ok || f.omitEmpty && isEmpty(fv) || f.omitZero && fv.IsZero() {
+	for _, f := range jsonfields.Of(v.Type()) {
+		fv, ok := f.Value(v)
+		if !ok {
 			continue
 		}
 		var err error
-		if dst, err = appendReflected(dst, f.name, fv, depth); err != nil {
+		if dst, err = appendReflected(dst, f.Name, fv, depth); err != nil {
 			return dst, err
 		}
 	}
