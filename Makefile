@@ -41,6 +41,7 @@ demo-shell: need-go ## the same lab, left open with a shell in it (root)
 .PHONY: test
 test: need-go ## run every test, also on four aarch64 kernels under QEMU (root); VM=0 leaves these out
 	@scripts/need-root test
+	@scripts/need dbus-daemon:dbus busybox:busybox lua5.1:lua5.1
 	go test -count=1 -p 1 ./...
 	@if [ "$(VM)" = 0 ]; then echo "VM=0: the tests on aarch64 kernels were left out"; else $(MAKE) --no-print-directory test-vm; fi
 
@@ -65,8 +66,8 @@ generate: need-go ## compile the BPF programs and make the Go bindings again
 	go generate ./...
 
 .PHONY: check
-check: need-go ## formatting, vet, staticcheck, and that generated files are current
-	@scripts/need clang-16:clang-16 llvm-strip-16:llvm-16
+check: need-go ## formatting, vet, staticcheck, shellcheck, and that generated files are current
+	@scripts/need clang-16:clang-16 llvm-strip-16:llvm-16 shellcheck:shellcheck mandoc:mandoc
 	scripts/check
 
 .PHONY: clean

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -60,6 +61,8 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 	defer unlock()
 	opts.Version, opts.ConfigDir, opts.SaveDir, opts.RunDir = version, e.configDir, e.saveDir, e.runDir
 	opts.Log, opts.Level = log, level
+	ways := &optionalWays{dbusAddress: e.dbusAddress, log: log, applied: make(chan *config.Config, 1)}
+	opts.Applied = ways.apply
 	c, err := control.New(cfg, problems, opts)
 	if err != nil {
 		return err
@@ -78,6 +81,8 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 	}()
 	onUbus := make(chan error, 1)
 	go func() { onUbus <- ubusapi.Run(ctx, c, ubusapi.Options{Socket: e.ubusSocket, Log: log}) }()
+	var optional sync.WaitGroup
+	optional.Go(func() { ways.run(ctx, c, cfg) })
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -95,6 +100,7 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 	err = c.Run(ctx, func() { log.Info("ready") })
 	cancel()
 	err = errors.Join(err, <-served, <-onUbus)
+	optional.Wait()
 	if err == nil {
 		log.Info("stopped, everything detached")
 	}

@@ -162,7 +162,7 @@ func sharedFlags(fs *flag.FlagSet, e *env) {
 	either(&e.saveDir, "save-dir", "/tmp/.uci", "directory of staged UCI changes")
 	either(&e.runDir, "run-dir", "/var/run/xdpl2", "directory of the control socket and the lock")
 	either(&e.ubusSocket, "ubus-socket", "/var/run/ubus/ubus.sock", "ubusd's socket")
-	either(&e.dbusAddress, "dbus-address", "", "D-Bus address; empty: the system bus (not used by this version)")
+	either(&e.dbusAddress, "dbus-address", "", "D-Bus address; empty: the system bus")
 }
 
 func help(w io.Writer) {

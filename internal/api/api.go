@@ -96,6 +96,8 @@ type PortStatus struct {
 	Speed    int               `json:"speed_mbit"` // 0: unknown
 	Target   string            `json:"target,omitempty"`
 	Stations int               `json:"stations"`
+	// EngineChanges counts how often the port went over to another engine.
+	EngineChanges int `json:"engine_changes"`
 	// Redirected and Passed sum the frames that arrived at this port.
 	Redirected Count `json:"redirected"`
 	Passed     Count `json:"passed"`

@@ -10,6 +10,10 @@ import (
 // check looks at what no single option shows.
 func (l *loader) check() {
 	c := l.config
+	if m := c.Main.Metrics; m.IsValid() && !m.Addr().Unmap().IsLoopback() {
+		l.add(&Problem{Severity: Warning, Section: "xdpl2 'main'", Option: "metrics", Value: m.String(),
+			Message: "whoever can reach this address may read the metrics, without a password", Expected: "127.0.0.1 or ::1, or a firewall before it"})
+	}
 	devices := map[string]*Port{}
 	for i := range c.Ports {
 		p := &c.Ports[i]

@@ -4,6 +4,8 @@
 // configuration. Every option is declared once, in declare.go.
 package config
 
+import "net/netip"
+
 //go:generate sh -c "go run ./reference > ../../docs/uci.md"
 //go:generate sh -c "go run ./reference luci > ../../luci-app/htdocs/luci-static/resources/xdpl2/options.js"
 
@@ -42,6 +44,7 @@ type Main struct {
 	BypassFilters bool
 	Wireless      bool
 	DBus          bool
+	Metrics       netip.AddrPort // not valid: none
 	LogLevel      string
 }
 

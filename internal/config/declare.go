@@ -2,6 +2,8 @@
 
 package config
 
+import "net/netip"
+
 // field ties an option's declaration to where its value is kept.
 type field[T any] struct {
 	Option
@@ -40,8 +42,10 @@ var mainFields = []field[Main]{
 		func(m *Main, v any) { m.BypassFilters = v.(bool) }},
 	{Option{Name: "wireless", Type: Boolean, Default: "0", Help: "Whether a wireless port may be accelerated."},
 		func(m *Main, v any) { m.Wireless = v.(bool) }},
-	{Option{Name: "dbus", Type: Boolean, Default: "0", Ignored: notBuiltIgnored, Help: "Whether to offer org.xdpl2 on the system's D-Bus."},
+	{Option{Name: "dbus", Type: Boolean, Default: "0", Help: "Whether to offer org.xdpl2 on the system's D-Bus."},
 		func(m *Main, v any) { m.DBus = v.(bool) }},
+	{Option{Name: "metrics", Type: Address, Help: "Where Prometheus can fetch metrics, without a password: 127.0.0.1:9420, say. Unset: at the control socket alone."},
+		func(m *Main, v any) { m.Metrics = v.(netip.AddrPort) }},
 	{Option{Name: "log_level", Type: Choice, Choices: []string{LogError, LogWarn, LogInfo, Debug}, Default: LogInfo, Help: "How much is logged."},
 		func(m *Main, v any) { m.LogLevel = v.(string) }},
 }

@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ const (
 	Number  Type = "number"
 	Device  Type = "device"
 	MAC     Type = "mac"
+	Address Type = "address"
 )
 
 // Option declares one option of a section type: everything that the parser,
@@ -63,6 +65,8 @@ func (o *Option) Expected() string {
 		return "the name of a network device (at most 15 characters, no blank or slash)"
 	case MAC:
 		return "the address of one host, like 02:00:00:00:00:02"
+	case Address:
+		return "an IP address and a port, like 127.0.0.1:9420 or [::1]:9420"
 	}
 	return string(o.Type)
 }
@@ -80,7 +84,7 @@ var booleans = map[string]bool{
 	"0": false, "no": false, "off": false, "false": false, "disabled": false,
 }
 
-// parse turns a value into bool, string, uint32 or [6]byte.
+// parse turns a value into bool, string, uint32, [6]byte or netip.AddrPort.
 func (o *Option) parse(value string) (any, bool) {
 	switch o.Type {
 	case Boolean:
@@ -105,6 +109,9 @@ func (o *Option) parse(value string) (any, bool) {
 			return nil, false
 		}
 		return [6]byte(hw), true
+	case Address:
+		a, err := netip.ParseAddrPort(value)
+		return a, err == nil && a.Port() != 0
 	}
 	return nil, false
 }

@@ -172,6 +172,7 @@ func (c *Controller) tellPorts() {
 		}
 		p.told = now
 		if now.engine != before.engine && now.engine != "" && before.engine != "" {
+			p.engineChanges++
 			c.events.tell(api.EventEngine, func() api.Event {
 				return api.Event{Device: p.device, Engine: now.engine, Before: before.engine, Reason: p.engines[before.engine],
 					Text: fmt.Sprintf("%s: engine %s instead of %s", p.device, now.engine, before.engine)}

@@ -34,6 +34,7 @@ type port struct {
 	state, reason string
 	engines       map[string]string // why not, for those that were tried or ruled out
 	told          toldPort
+	engineChanges int
 }
 
 // reconcile makes ports and stations what configuration and mirror say. The

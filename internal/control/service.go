@@ -84,7 +84,7 @@ func (c *Controller) status() *api.Status {
 
 func (c *Controller) portStatus(p *port, behind map[uint32]int, counters *datapath.Counters) api.PortStatus {
 	s := api.PortStatus{
-		Device: p.device, State: p.state, Reason: p.reason, Engines: map[string]string{}, Stations: behind[p.slot],
+		Device: p.device, State: p.state, Reason: p.reason, Engines: map[string]string{}, Stations: behind[p.slot], EngineChanges: p.engineChanges,
 		Redirected: api.Count(counters.Accelerated()), Passed: api.Count(counters.Passed()),
 	}
 	if l, ok := c.links[p.ifindex]; ok {

@@ -3,15 +3,11 @@
 package dbusapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,59 +20,18 @@ import (
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/api/apitest"
+	"github.com/xdpl2/xdpl2/internal/dbusapi/dbustest"
 )
 
-// bus is a real dbus-daemon on a socket of its own, with the project's policy
-// and otherwise the rules of a system bus.
+// bus is a bus of the test's own.
 type bus struct {
-	t      *testing.T
-	dir    string
-	daemon *exec.Cmd
+	*dbustest.Bus
+	t *testing.T
 }
-
-const busRules = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig>
-  <type>system</type>
-  <listen>unix:path=%[1]s/bus</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow user="*"/>
-    <deny own="*"/>
-    <deny send_type="method_call"/>
-    <allow send_type="signal"/>
-    <allow send_requested_reply="true" send_type="method_return"/>
-    <allow send_requested_reply="true" send_type="error"/>
-    <allow receive_type="method_call"/>
-    <allow receive_type="method_return"/>
-    <allow receive_type="error"/>
-    <allow receive_type="signal"/>
-    <allow send_destination="org.freedesktop.DBus"/>
-  </policy>
-  <include>%[2]s</include>
-</busconfig>
-`
 
 func newBus(t *testing.T) *bus {
 	t.Helper()
-	for _, program := range []string{"dbus-daemon", "dbus-send"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs %s (Debian: apt-get install dbus)", program)
-		}
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: the policy is about who is root")
-	}
-	policy, err := filepath.Abs("../../files/etc/dbus-1/system.d/org.xdpl2.conf")
-	must(t, err)
-	dir, err := os.MkdirTemp("", "dbus") // not TempDir: a socket's path must be short, and others must reach it
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755))
-	must(t, os.WriteFile(filepath.Join(dir, "bus.conf"), fmt.Appendf(nil, busRules, dir, policy), 0o644))
-	b := &bus{t: t, dir: dir}
-	b.start()
-	t.Cleanup(b.stop)
-	return b
+	return &bus{dbustest.Start(t, "../../files/etc/dbus-1/system.d/org.xdpl2.conf"), t}
 }
 
 func must(t testing.TB, err error) {
@@ -86,32 +41,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func (b *bus) address() string { return "unix:path=" + b.dir + "/bus" }
-
-func (b *bus) start() {
-	b.t.Helper()
-	b.daemon = exec.Command("dbus-daemon", "--nofork", "--nopidfile", "--nosyslog", "--print-address", "--config-file="+b.dir+"/bus.conf")
-	b.daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var errs bytes.Buffer
-	b.daemon.Stderr = &errs
-	out, err := b.daemon.StdoutPipe()
-	must(b.t, err)
-	must(b.t, b.daemon.Start())
-	// It prints its address when it listens.
-	if n, err := out.Read(make([]byte, 256)); n == 0 {
-		b.t.Fatalf("dbus-daemon does not start: %v, %s", err, errs.String())
-	}
-}
-
-func (b *bus) stop() {
-	_ = b.daemon.Process.Kill()
-	_ = b.daemon.Wait()
-}
-
 // caller connects as root.
 func (b *bus) caller() *dbus.Conn {
 	b.t.Helper()
-	conn, err := dbus.Connect(b.address())
+	conn, err := dbus.Connect(b.Address())
 	must(b.t, err)
 	b.t.Cleanup(func() { conn.Close() })
 	return conn
@@ -178,7 +111,7 @@ func offered(t *testing.T) (*apitest.Service, *bus, dbus.BusObject, *dbus.Conn) 
 	t.Helper()
 	b := newBus(t)
 	s := apitest.New()
-	offer(t, s, b.address())
+	offer(t, s, b.Address())
 	conn := b.caller()
 	b.waitName(conn, true)
 	return s, b, conn.Object(Name, Path), conn
@@ -354,7 +287,7 @@ func TestPolicy(t *testing.T) {
 	_, b, _, _ := offered(t)
 	const nobody = 65534
 	call := func(uid uint32, member string, args ...string) (string, error) {
-		cmd := exec.Command("dbus-send", append([]string{"--bus=" + b.address(), "--dest=" + Name, "--print-reply", string(Path), member}, args...)...)
+		cmd := exec.Command("dbus-send", append([]string{"--bus=" + b.Address(), "--dest=" + Name, "--print-reply", string(Path), member}, args...)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -380,7 +313,7 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("properties: %s", out)
 	}
 	// Nobody else may be org.xdpl2.
-	cmd := exec.Command("dbus-send", "--bus="+b.address(), "--dest=org.freedesktop.DBus", "--print-reply", "/org/freedesktop/DBus",
+	cmd := exec.Command("dbus-send", "--bus="+b.Address(), "--dest=org.freedesktop.DBus", "--print-reply", "/org/freedesktop/DBus",
 		"org.freedesktop.DBus.RequestName", "string:org.xdpl2", "uint32:2")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "AccessDenied") {
@@ -392,21 +325,21 @@ func TestPolicy(t *testing.T) {
 // back when the bus is.
 func TestBusComesAndGoes(t *testing.T) {
 	b := newBus(t)
-	b.stop()
+	b.Stop()
 	s := apitest.New()
-	log := offer(t, s, b.address())
+	log := offer(t, s, b.Address())
 	for range 3 { // as good as an attempt: an event is taken while it waits
 		s.Tell(api.Event{Kind: api.EventPort})
 	}
 	s.WaitRead()
 	for range 2 {
-		b.start()
+		b.Start()
 		conn := b.caller()
 		b.waitName(conn, true)
 		must(t, conn.Object(Name, Path).Call(Interface+".Status", 0).Err)
-		b.stop()
+		b.Stop()
 	}
-	b.start()
+	b.Start()
 	b.waitName(b.caller(), true)
 	if n := log.count("connection lost"); n != 2 {
 		t.Errorf("%d losses told, want 2:\n%s", n, log.text.String())
@@ -425,7 +358,7 @@ func TestNameTaken(t *testing.T) {
 		t.Fatal(reply, err)
 	}
 	s := apitest.New()
-	log := offer(t, s, b.address())
+	log := offer(t, s, b.Address())
 	other := b.caller()
 	for log.count("another process has it") == 0 {
 		time.Sleep(time.Millisecond)

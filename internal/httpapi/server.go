@@ -7,6 +7,7 @@
 //	GET  /v1/METHOD?ARGUMENT=VALUE&...   for each method of package api
 //	POST /v1/METHOD                      for those that change something
 //	GET  /v1/events                      a stream of events, one JSON object a line
+//	GET  /metrics                        package metrics, for Prometheus
 //
 // An answer other than 200 carries an api.Failure.
 package httpapi
@@ -23,6 +24,7 @@ import (
 	"slices"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/metrics"
 	"github.com/xdpl2/xdpl2/internal/unixhttp"
 )
 
@@ -102,6 +104,7 @@ func Handler(s api.Service) http.Handler {
 			answer(w, http.StatusOK, result)
 		})
 	}
+	mux.Handle("GET /metrics", metrics.Handler(s))
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { stream(w, r, s) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusNotFound, &api.Failure{Text: "no such path or method: " + r.Method + " " + r.URL.Path, Kind: api.FailedUsage})

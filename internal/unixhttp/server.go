@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unixhttp carries HTTP/1.1 over a Unix socket, between net/http's
+// Package unixhttp carries HTTP/1.1 over a Unix socket (or another stream, as
+// package metrics uses it), between net/http's
 // handlers and net/http's requests, but without net/http's server and transport:
 // these can do TLS, and so link all of it, which makes a router's binary an
 // eighth larger for nothing.

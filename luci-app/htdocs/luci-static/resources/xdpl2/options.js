@@ -110,8 +110,14 @@ return baseclass.extend({
 			"type": "boolean",
 			"default": "0",
 			"help": "Whether to offer org.xdpl2 on the system's D-Bus.",
-			"expected": "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)",
-			"ignored": "not built in this version, ignored"
+			"expected": "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)"
+		},
+		{
+			"section": "xdpl2",
+			"name": "metrics",
+			"type": "address",
+			"help": "Where Prometheus can fetch metrics, without a password: 127.0.0.1:9420, say. Unset: at the control socket alone.",
+			"expected": "an IP address and a port, like 127.0.0.1:9420 or [::1]:9420"
 		},
 		{
 			"section": "xdpl2",
