@@ -177,6 +177,13 @@ func disturb(t testing.TB, l *lab.Lab) {
 	} {
 		setPort(t, l, device, settings)
 	}
+	if lab.HasVLANFiltering() {
+		must(t, l.AddPortVLAN(l.Hosts[0].Port(), 10, true, true))
+		for vid := uint16(20); vid < 30; vid++ {
+			must(t, l.AddPortVLAN(l.Hosts[0].Port(), vid, false, vid == 25))
+		}
+		must(t, l.DelPortVLAN(l.Hosts[1].Port(), 1))
+	}
 	handle, err := l.Router.Handle()
 	must(t, err)
 	dev, err := l.Router.Link("eth1")
@@ -327,5 +334,48 @@ func cleanUpAndCompare(t *testing.T, b *box, when, before string) {
 	}
 	if _, err := os.Stat(filepath.Join(b.dir, "run", "restore.json")); !os.IsNotExist(err) {
 		t.Errorf("%s: journal: %v", when, err)
+	}
+}
+
+// TestReplaceVLANAware: xdpl2's own bridge keeps the VLANs apart that the
+// bridge kept apart.
+func TestReplaceVLANAware(t *testing.T) {
+	if !lab.HasVLANFiltering() {
+		t.Skip("needs bridge VLAN filtering (CONFIG_BRIDGE_VLAN_FILTERING)")
+	}
+	l := lab.ForTest(t, lab.Options{Hosts: 4, Spares: 1, NoIPv6: true, Bridge: lab.BridgeOptions{VLANFiltering: true}})
+	h := l.Hosts
+	for i, vid := range []uint16{10, 10, 20, 10} {
+		must(t, l.AddPortVLAN(h[i].Port(), vid, true, true))
+		must(t, l.DelPortVLAN(h[i].Port(), 1))
+	}
+	before := topologyOf(t, l)
+	vlans := func() (lines []string) {
+		for _, line := range strings.Split(topologyOf(t, l), "\n") {
+			if strings.HasPrefix(line, "eth") && strings.Contains(line, " vlans ") {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	tables := vlans()
+	b := newBox(t, l, replaceConf("mac", "auto", []string{"eth1", "eth2", "eth3", "eth4"}))
+	b.start()
+	b.waitAccelerating()
+	if now := vlans(); !slices.Equal(now, tables) {
+		t.Errorf("VLANs in the bridge:\n%s\nand in xdpl2's:\n%s", strings.Join(tables, "\n"), strings.Join(now, "\n"))
+	}
+	b.ping(h[0].NS, h[1])
+	b.ping(h[3].NS, h[0])
+	b.pingsNot(h[0].NS, h[2].IP4)
+	b.waitStationIn(h[0], 10, "eth1")
+	b.waitStationIn(h[1], 10, "eth2")
+	transfer(t, h[0], h[1], false)
+	if n := b.count("eth1", "redirected"); n == 0 {
+		t.Error("nothing was redirected")
+	}
+	b.end(syscall.SIGTERM)
+	if diff := changes(before, topologyOf(t, l)); diff != "" {
+		t.Errorf("different afterwards:\n%s", diff)
 	}
 }

@@ -334,6 +334,10 @@ func (c *Controller) movedByOthers(t *takenDevice, l bridge.Link) {
 // setLink and dropLink change what is known of a device. Others may be reading
 // the list, so it is a new one each time.
 func (c *Controller) setLink(l bridge.Link) {
+	// VLANs are read apart, by the mirror; a port takes its own along.
+	if l.VLANs == nil && l.Port != nil {
+		l.VLANs = c.links[l.Index].VLANs
+	}
 	c.links = maps.Clone(c.links)
 	c.links[l.Index] = l
 }
