@@ -8,6 +8,15 @@ TAGS := nethttpomithttp2
 GO_BUILD = CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags "$(LDFLAGS)"
 # VM=0 leaves the kernels under QEMU out of `make test`.
 VM ?= 1
+# Of packages: ARCH=aarch64_generic,x86_64 makes only these, RELEASE=2 is the second
+# package of the same version. Of feeds: where routers will find them, and where
+# the signing keys are kept (outside of the tree; made at the first use).
+ARCH ?=
+RELEASE ?= 1
+FEED_URL ?=
+FEED_KEYS ?=
+PACK = go run ./scripts/pack $(1) --tags $(TAGS) --release $(RELEASE) \
+	$(if $(ARCH),--arch $(ARCH)) $(if $(FEED_URL),--url $(FEED_URL)) $(if $(FEED_KEYS),--keys $(FEED_KEYS))
 
 .PHONY: help
 help: ## list the targets
@@ -24,6 +33,18 @@ build-arm64: need-go ## build build/xdpl2-arm64, the daemon for an aarch64 route
 	@mkdir -p build
 	GOOS=linux GOARCH=arm64 $(GO_BUILD) -o build/xdpl2-arm64 ./cmd/xdpl2
 	@ls -l build/xdpl2-arm64
+
+.PHONY: packages
+packages: need-go ## make the OpenWrt packages in build/packages, no SDK needed; some: ARCH=aarch64_generic
+	$(call PACK,packages)
+
+.PHONY: feed
+feed: packages ## make signed feeds of them in build/feed; FEED_URL=https://... FEED_KEYS=folder
+	$(call PACK,feed)
+
+.PHONY: release
+release: need-go ## all of it from what is committed, with checksums and an SBOM, in dist
+	$(call PACK,release)
 
 .PHONY: demo
 demo: need-go ## show a Linux bridge being accelerated in a lab router (30 s, root)
@@ -72,7 +93,7 @@ check: need-go ## formatting, vet, staticcheck, shellcheck, and that generated f
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf build
+	rm -rf build dist
 
 .PHONY: need-go
 need-go:
