@@ -106,6 +106,8 @@ static __always_inline __u32 leave_by(struct decision *out, const struct frame *
 		return PASS_BLOCKED;
 	if (unlikely(own_flags & flags & PORT_ISOLATED))
 		return PASS_ISOLATED;
+	if (unlikely(frame->blind && (flags & PORT_KEEPS_EGRESS)))
+		return PASS_FILTERED;
 	if (unlikely(frame->blind && (own_flags & PORT_HIDES_TAGS) && (flags & PORT_LOSES_TAGS)))
 		return PASS_VLAN;
 	if (config.flags & CONFIG_VLANS) {

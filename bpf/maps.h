@@ -64,6 +64,7 @@ enum port_flag {
 	PORT_PASS_TAGGED = 1 << 6, /* VLAN devices sit on the port: pass tagged frames */
 	PORT_HIDES_TAGS = 1 << 7,  /* a tag may be outside the data, where XDP cannot see it */
 	PORT_LOSES_TAGS = 1 << 8,  /* such a tag would be lost when XDP sends the frame here */
+	PORT_KEEPS_EGRESS = 1 << 9, /* a shaper or filter on the way out: XDP would go past it */
 };
 
 /* What a port is in one VLAN of a VLAN-aware bridge (port_vlans.vid). */

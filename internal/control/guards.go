@@ -72,9 +72,13 @@ func (c *Controller) filtersAt(l bridge.Link) []filters.Filter {
 	})
 }
 
-// guardFlags is what the data path must know about filters of a port.
+// guardFlags is what the data path must know about filters and shapers of a
+// port.
 func (c *Controller) guardFlags(l bridge.Link) datapath.PortFlags {
 	var flags datapath.PortFlags
+	if c.egressOf(l.Name, l.Index) != "" {
+		flags |= datapath.PortKeepsEgress
+	}
 	if !c.config.Main.BypassFilters && len(c.filtersAt(l)) > 0 {
 		flags |= datapath.PortFiltered
 	}
@@ -113,7 +117,7 @@ func (c *Controller) pastEgress(p *port) string {
 		if out == p || !out.set || c.config.Main.Mode == config.ModePort && out.device != p.section.Target {
 			continue
 		}
-		if what := c.egressOf(out); what != "" {
+		if what := c.egressOf(out.device, out.ifindex); what != "" {
 			return what
 		}
 	}
@@ -121,11 +125,11 @@ func (c *Controller) pastEgress(p *port) string {
 }
 
 // egressOf says what waits for frames at a port's way out, or "".
-func (c *Controller) egressOf(p *port) string {
-	if kind := c.guards.state.Shapers[p.ifindex]; kind != "" {
-		return fmt.Sprintf("%s has a shaping qdisc (%s), and XDP sends past it", p.device, kind)
+func (c *Controller) egressOf(device string, ifindex int) string {
+	if kind := c.guards.state.Shapers[ifindex]; kind != "" {
+		return fmt.Sprintf("%s has a shaping qdisc (%s), and XDP sends past it", device, kind)
 	}
-	if found := c.guards.state.Behind(p.device); len(found) > 0 && !c.config.Main.BypassFilters {
+	if found := c.guards.state.Behind(device); len(found) > 0 && !c.config.Main.BypassFilters {
 		return found[0].Text + ", and XDP sends past it"
 	}
 	return ""
