@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/control"
@@ -16,13 +18,17 @@ import (
 // The commands that need no daemon.
 
 func checkCommand() *command {
+	var ignoreAbsent bool
 	return &command{
 		name: "check", json: true,
 		short: "Check the configuration, staged changes included, and say all that is wrong",
 		long:  "Devices that the box does not have are errors here; the daemon waits for them.",
+		flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&ignoreAbsent, "ignore-absent", false, "say nothing of devices that the box does not have")
+		},
 		run: func(_ context.Context, e *env, _ []string) error {
 			cfg, problems := config.Load(e.configDir, e.saveDir)
-			if cfg != nil {
+			if cfg != nil && !ignoreAbsent {
 				problems = append(problems, cfg.CheckDevices(func(name string) bool {
 					_, err := net.InterfaceByName(name)
 					return err == nil
@@ -60,12 +66,23 @@ func onOff(on bool) string {
 }
 
 func cleanupCommand() *command {
+	var wait float64
 	return &command{
 		name:  "cleanup",
 		short: "Undo what a daemon left that was killed (tc filters and qdiscs before Linux 6.6, device features)",
 		long:  "The daemon does the same when it starts. It must not be running.",
-		run: func(_ context.Context, e *env, _ []string) error {
+		flags: func(fs *flag.FlagSet) {
+			fs.Float64Var(&wait, "wait", 0, "wait up to so many `SECONDS` for a daemon to end")
+		},
+		run: func(ctx context.Context, e *env, _ []string) error {
 			unlock, err := lockRunDir(e.runDir)
+			for deadline := time.Now().Add(time.Duration(wait * float64(time.Second))); err != nil && time.Now().Before(deadline); unlock, err = lockRunDir(e.runDir) {
+				select { // nobody tells when a process of others ends
+				case <-time.After(50 * time.Millisecond):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
 			if err != nil {
 				return err
 			}

@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 		dieAtStep()
 		main()
 	}
+	if os.Getenv(asUCI) != "" {
+		uciGet(os.Args[1:])
+		return
+	}
 	os.Exit(m.Run())
 }
 
