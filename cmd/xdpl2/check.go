@@ -69,7 +69,7 @@ func cleanupCommand() *command {
 	var wait float64
 	return &command{
 		name:  "cleanup",
-		short: "Undo what a daemon left that was killed (tc filters and qdiscs before Linux 6.6, device features)",
+		short: "Undo what a daemon left that was killed (ports out of their bridge, device features, tc filters before Linux 6.6)",
 		long:  "The daemon does the same when it starts. It must not be running.",
 		flags: func(fs *flag.FlagSet) {
 			fs.Float64Var(&wait, "wait", 0, "wait up to so many `SECONDS` for a daemon to end")

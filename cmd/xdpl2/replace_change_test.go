@@ -78,8 +78,13 @@ func TestReplaceMAC(t *testing.T) {
 			if n := b.count("eth1", "redirected"); n < uint64(scaled(1000)) {
 				t.Errorf("only %d frames redirected", n)
 			}
+			heard, err := h1.Capture()
+			must(t, err)
 			b.pingsNot(h1.NS, lab.RouterIP4)
 			b.pingsNot(h1.NS, h3.IP4)
+			if n := heard.Count(func(f []byte) bool { return lab.Type(0x0806)(f) && !lab.From(h1.MAC)(f) && !lab.From(h2.MAC)(f) }); n > 0 {
+				t.Errorf("%d ARP frames from others than the two hosts: %x", n, heard.Drain())
+			}
 			b.ping(h3.NS, nil)
 			if s := b.status(); s.OwnBridge != topology.OwnName {
 				t.Errorf("own bridge %q", s.OwnBridge)
@@ -249,6 +254,29 @@ func TestReplaceMovedByOthers(t *testing.T) {
 			}
 		})
 	}
+	t.Run("bridge removed", func(t *testing.T) {
+		l := lab.ForTest(t, lab.Options{NoIPv6: true})
+		b := newBox(t, l, replaceConf("mac", "tc", []string{"eth1", "eth2"}))
+		b.start()
+		b.waitAccelerating()
+		handle, err := l.Router.Handle()
+		must(t, err)
+		own, err := l.Router.Link(topology.OwnName)
+		must(t, err)
+		must(t, handle.LinkDel(own))
+		b.wait("eth1 to be left", func() bool { return b.portStatus("eth1").State == api.NotAccelerated })
+		contains(t, b.portStatus("eth1").Reason, "somebody has moved eth1 out of br-xdpl2")
+		if _, err := l.Router.Link(topology.OwnName); err == nil {
+			t.Error("the bridge was made again")
+		}
+		reload(b)
+		b.waitAccelerating()
+		b.ping(l.Hosts[0].NS, l.Hosts[1])
+		b.end(syscall.SIGTERM)
+		if got := master(t, l, "eth1"); got != lab.BridgeName {
+			t.Errorf("at the end eth1 is in %q", got)
+		}
+	})
 	t.Run("elsewhere", func(t *testing.T) {
 		l := lab.ForTest(t, lab.Options{NoIPv6: true})
 		b := newBox(t, l, replaceConf("mac", "tc", []string{"eth1", "eth2"}))

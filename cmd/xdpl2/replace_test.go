@@ -141,8 +141,8 @@ func describeLink(t testing.TB, msg []byte) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s index %d flags %#x promiscuity %x mtu %x master %x address %x kind %s", text(attrs[unix.IFLA_IFNAME]), head.Index,
 		head.Flags, attrs[unix.IFLA_PROMISCUITY], attrs[unix.IFLA_MTU], attrs[unix.IFLA_MASTER], attrs[unix.IFLA_ADDRESS], text(info[1]))
-	// Timers, and what the spanning tree has found out.
-	brVolatile := []uint16{16, 17, 18, 19, 47}
+	// Timers, what the spanning tree has found out, how many stations are learned.
+	brVolatile := []uint16{14, 15, 16, 17, 18, 19, 47, 48}
 	portVolatile := []uint16{19, 20, 21, 22, 23}
 	if text(info[1]) == "bridge" {
 		out.WriteString(" bridge" + hexAttrs(parseAttrs(t, info[2]), brVolatile))

@@ -43,6 +43,7 @@ type takenDevice struct {
 	device string
 	before *topology.Snapshot
 	place  topology.Place
+	into   string // the name of place.Bridge
 	// elsewhere says where somebody else has moved it since; empty: it is
 	// where it should be.
 	elsewhere string
@@ -132,6 +133,11 @@ func (c *Controller) moveDevices(want map[int]topology.Place) bool {
 		indexes = append(indexes, index)
 	}
 	slices.Sort(indexes)
+	elsewhere := func(index int) bool { t := r.taken[index]; return t != nil && t.elsewhere != "" }
+	indexes = slices.DeleteFunc(indexes, elsewhere)
+	if len(indexes) == 0 {
+		return true
+	}
 	if c.config.Main.Mode == config.ModeMAC {
 		if err := c.makeOwn(); err != nil {
 			c.log.Error("no bridge for the ports", "error", err)
@@ -152,8 +158,7 @@ func (c *Controller) moveDevices(want map[int]topology.Place) bool {
 		if c.config.Main.Mode == config.ModeMAC {
 			place.Bridge = r.ownIndex
 		}
-		t := r.taken[index]
-		if t != nil && (t.elsewhere != "" || t.place == place) {
+		if t := r.taken[index]; t != nil && t.place == place {
 			continue
 		}
 		err := c.take(index, place)
@@ -196,7 +201,7 @@ func (c *Controller) take(index int, place topology.Place) error {
 		t = &takenDevice{device: name, before: before}
 		r.taken[index] = t
 	}
-	t.place = place
+	t.place, t.into = place, c.bridgeName()
 	err := t.before.Move(place)
 	if err == nil || errors.Is(err, topology.ErrPartly) {
 		c.log.Info("port taken", "device", t.device, "from", t.before.Bridge, "to", c.bridgeName())
@@ -275,6 +280,9 @@ func (c *Controller) lookAround() {
 		}
 	}
 	for index, t := range r.taken {
+		if t.place == unplaced {
+			continue
+		}
 		if l, ok := c.links[index]; ok && l.Master == t.place.Bridge {
 			t.elsewhere = ""
 			continue
@@ -301,7 +309,7 @@ func (c *Controller) lookAround() {
 func (c *Controller) movedByOthers(t *takenDevice, l bridge.Link) {
 	r := &c.replaced
 	master := c.links[l.Master]
-	where := "out of " + c.bridgeName()
+	where := "out of " + t.into
 	if l.Master != 0 {
 		where = "into " + master.Name
 	}
@@ -374,6 +382,9 @@ func (c *Controller) stillJoining(l bridge.Link) bool {
 	return time.Since(since) < joinGrace
 }
 
+// unplaced is where no device is: it has to be moved, wherever it is.
+var unplaced = topology.Place{Bridge: -1}
+
 // arrangeAnew has the next arrange take what was left alone: somebody has
 // asked for it.
 func (c *Controller) arrangeAnew() {
@@ -381,7 +392,7 @@ func (c *Controller) arrangeAnew() {
 	clear(r.left)
 	for _, t := range r.taken {
 		if t.elsewhere != "" {
-			t.elsewhere, t.place = "", topology.Place{Bridge: -1}
+			t.elsewhere, t.place = "", unplaced
 		}
 	}
 }

@@ -55,6 +55,14 @@ const bridgeSTP = 5
 
 const addrGenNone = 1 // IN6_ADDR_GEN_MODE_NONE
 
+// Numbers of IPv4 settings (IPV4_DEVCONF_*), in IFLA_INET_CONF.
+const (
+	inetConf    = 1
+	forwarding4 = 1
+	rpFilter    = 8
+	arpIgnore   = 19
+)
+
 // bridgeSettings are those that make frames go as they went in the bridge that
 // the ports come from: the writable ones of br_policy in the kernel's
 // net/bridge/br_netlink.c, in an order in which none is refused for another.
@@ -111,15 +119,7 @@ func (o *Own) Create(like string) (ifindex int, err error) {
 		return 0, err
 	}
 	refused := o.copySettings(d, like)
-	// No link-local address: nothing of the box should be found there. Without
-	// IPv6 in the kernel there is nothing to switch off.
-	inet6 := nl.NewRtAttr(unix.AF_INET6, nil)
-	inet6.AddRtAttr(unix.IFLA_INET6_ADDR_GEN_MODE, []byte{addrGenNone})
-	spec := nl.NewRtAttr(unix.IFLA_AF_SPEC, nil)
-	spec.AddChild(inet6)
-	if err := change(unix.RTM_SETLINK, unix.AF_UNSPEC, d.index, 0, 0, spec); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) {
-		refused = errors.Join(refused, fmt.Errorf("keep %s without an IPv6 address: %w", o.Name, err))
-	}
+	refused = errors.Join(refused, withoutBox(d))
 	if err := setFlag(d.index, unix.IFF_UP, true); err != nil {
 		return 0, err
 	}
@@ -127,6 +127,30 @@ func (o *Own) Create(like string) (ifindex int, err error) {
 		return d.index, fmt.Errorf("%w: %w", ErrPartly, refused)
 	}
 	return d.index, nil
+}
+
+// withoutBox keeps the box's IP out of a bridge: a host there must neither get
+// an answer for an address that the box has elsewhere, nor be routed.
+func withoutBox(d device) error {
+	conf := nl.NewRtAttr(inetConf, nil)
+	conf.AddRtAttr(arpIgnore, nl.Uint32Attr(8))
+	conf.AddRtAttr(rpFilter, nl.Uint32Attr(1))
+	conf.AddRtAttr(forwarding4, nl.Uint32Attr(0))
+	inet := nl.NewRtAttr(unix.AF_INET, nil)
+	inet.AddChild(conf)
+	inet6 := nl.NewRtAttr(unix.AF_INET6, nil)
+	inet6.AddRtAttr(unix.IFLA_INET6_ADDR_GEN_MODE, []byte{addrGenNone}) // no link-local address
+	var refused error
+	// One after the other: a kernel without IPv6 refuses the second.
+	for _, family := range []*nl.RtAttr{inet, inet6} {
+		spec := nl.NewRtAttr(unix.IFLA_AF_SPEC, nil)
+		spec.AddChild(family)
+		err := change(unix.RTM_SETLINK, unix.AF_UNSPEC, d.index, 0, 0, spec)
+		if err != nil && !errors.Is(err, unix.EAFNOSUPPORT) {
+			refused = errors.Join(refused, fmt.Errorf("keep the box out of %s: %w", d.name, err))
+		}
+	}
+	return refused
 }
 
 func (o *Own) copySettings(d device, like string) error {

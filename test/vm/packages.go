@@ -20,6 +20,7 @@ import (
 var testedPackages = []string{
 	"./bpf/...",
 	"./internal/netdev",
+	"./internal/topology",
 	"./internal/lab",
 	"./internal/datapath",
 	"./internal/bridge",
