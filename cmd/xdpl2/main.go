@@ -50,7 +50,7 @@ type command struct {
 func commands() []*command {
 	return []*command{
 		daemonCommand(), statusCommand(), portsCommand(), stationsCommand(), countersCommand(),
-		topCommand(), eventsCommand(), reloadCommand(), checkCommand(), cleanupCommand(), versionCommand(),
+		explainCommand(), topCommand(), eventsCommand(), reloadCommand(), checkCommand(), cleanupCommand(), versionCommand(),
 	}
 }
 

@@ -21,6 +21,9 @@ type Service interface {
 	// Counters tells what became of the frames that arrived, for one port or,
 	// with an empty name, for all. An unknown port is an error.
 	Counters(ctx context.Context, port string) ([]PortCounters, error)
+	// Explain tells what would become of a frame now, and why. A query that
+	// makes no sense is an *ExplainError.
+	Explain(ctx context.Context, q ExplainQuery) (*Explanation, error)
 	// Reload reads the configuration again. If it is wrong, the error is a
 	// *ConfigError and the daemon goes on with the last good one.
 	Reload(ctx context.Context) (*ReloadResult, error)

@@ -82,6 +82,17 @@ var methods = []Method{
 			return some(&CounterList{counters}, err)
 		},
 	}, {
+		Name: "explain", Help: "what would become of a frame now, and why, in words",
+		Args: []Arg{
+			{Name: "device", Required: true, Help: "where it arrives"},
+			{Name: "source", Help: "the address that it comes from; without it a station that is known behind the device"},
+			{Name: "destination", Required: true, Help: "the address that it goes to"},
+			{Name: "vlan", Kind: Integer, Max: 4094, Help: "the VLAN of its tag; 0: untagged"},
+		},
+		call: func(ctx context.Context, s Service, v values) (any, error) {
+			return some(s.Explain(ctx, ExplainQuery{Device: v.text("device"), Source: v.text("source"), Destination: v.text("destination"), VLAN: v.int("vlan")}))
+		},
+	}, {
 		Name: "reload", Changes: true, Help: "reads the configuration again, staged changes included",
 		call: func(ctx context.Context, s Service, _ values) (any, error) { return some(s.Reload(ctx)) },
 	},

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
@@ -35,11 +36,13 @@ type Options struct {
 // programs for them. It is safe for concurrent use, but the changes that one
 // caller makes to one port must be made one after the other.
 type Datapath struct {
-	spec  *ebpf.CollectionSpec
-	maps  bpf.DatapathMaps
-	renew *ebpf.Program
-	noTCX bool
-	lease lease
+	spec   *ebpf.CollectionSpec
+	maps   bpf.DatapathMaps
+	renew  *ebpf.Program
+	noTCX  bool
+	lease  lease
+	asking sync.Mutex   // held while a program answers a question
+	mu     sync.RWMutex // of spec and the station map, which may be replaced
 }
 
 // Open creates the maps and has the kernel verify the programs once, so that
@@ -141,6 +144,8 @@ func (p Program) config() bpf.DatapathPortConfig {
 // frozen before the verifier runs, so it removes the branches that this port
 // never takes.
 func (d *Datapath) load(name string, p Program) (*ebpf.Program, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
 	spec := d.spec.Copy()
 	for other := range spec.Programs {
 		if other != name {
@@ -175,6 +180,8 @@ func (d *Datapath) load(name string, p Program) (*ebpf.Program, error) {
 // go on with the old one, which the caller closes when it has filled the new
 // one and reloaded them (Attachment.Reload).
 func (d *Datapath) ResizeStations(n uint32) (old *ebpf.Map, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	spec := d.spec.Maps[bpf.DatapathMapStations].Copy()
 	spec.MaxEntries = n
 	m, err := ebpf.NewMap(spec)

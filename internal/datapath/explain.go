@@ -41,6 +41,8 @@ const (
 // frame must have at least the 14 bytes of an Ethernet header.
 func (d *Datapath) Explain(engine Engine, p Program, frame []byte) (Decision, error) {
 	p.dryRun = true
+	d.asking.Lock() // there is one place for answers
+	defer d.asking.Unlock()
 	return d.run(engine, p, frame, nil)
 }
 

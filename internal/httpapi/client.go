@@ -57,6 +57,13 @@ func (c *Client) Counters(ctx context.Context, port string) ([]api.PortCounters,
 	return list.Counters, err
 }
 
+// Explain implements api.Service.
+func (c *Client) Explain(ctx context.Context, q api.ExplainQuery) (*api.Explanation, error) {
+	return ask[*api.Explanation](ctx, c, "explain", url.Values{
+		"device": {q.Device}, "source": {q.Source}, "destination": {q.Destination}, "vlan": {strconv.Itoa(q.VLAN)},
+	})
+}
+
 // Reload implements api.Service.
 func (c *Client) Reload(ctx context.Context) (*api.ReloadResult, error) {
 	return ask[*api.ReloadResult](ctx, c, "reload", nil)

@@ -5,6 +5,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -37,6 +38,9 @@ func (f *fake) Stations(_ context.Context, q api.StationQuery) (*api.StationList
 func (f *fake) Counters(_ context.Context, port string) ([]api.PortCounters, error) {
 	f.port = port
 	return []api.PortCounters{{Device: port, Since: time.Unix(5, 0).UTC()}}, f.err
+}
+func (f *fake) Explain(_ context.Context, q api.ExplainQuery) (*api.Explanation, error) {
+	return &api.Explanation{Verdict: "pass_group", Text: fmt.Sprint(q)}, f.err
 }
 func (f *fake) Reload(context.Context) (*api.ReloadResult, error) {
 	return &api.ReloadResult{Changed: true}, f.err

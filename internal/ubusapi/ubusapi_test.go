@@ -41,6 +41,9 @@ func offer(t testing.TB, s api.Service) (*ubustest.Daemon, *ubus.Client) {
 	if err := d.WaitObject(within(t), Path, true); err != nil {
 		t.Fatal(err)
 	}
+	if s, ok := s.(*apitest.Service); ok {
+		s.WaitReader()
+	}
 	c, err := ubus.Dial(within(t), ubus.Options{Socket: d.Socket()})
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +141,7 @@ func TestSignatures(t *testing.T) {
 		"status", "ports",
 		"stations port:string vlan:int32 search:string limit:int32 offset:int32",
 		"counters port:string",
+		"explain device:string source:string destination:string vlan:int32",
 		"reload",
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -263,6 +267,10 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.WaitSubscriber(within(t), Path, true); err != nil {
+		t.Fatal(err)
+	}
+	// The object has been told of its subscriber when it answers what came after.
+	if _, err := c.Call(within(t), Path, "status", nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{api.EventPort, api.EventStation, api.EventEngine, api.EventConfig} {

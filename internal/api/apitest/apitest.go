@@ -59,6 +59,20 @@ func (s *Service) Tell(e api.Event) {
 	}
 }
 
+// WaitReader waits until somebody reads events: what is told before is told to
+// nobody.
+func (s *Service) WaitReader() {
+	for {
+		s.mu.Lock()
+		n := len(s.readers)
+		s.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // WaitRead waits until every event that was told has been taken.
 func (s *Service) WaitRead() {
 	for {
@@ -125,6 +139,11 @@ func (s *Service) Counters(_ context.Context, port string) ([]api.PortCounters, 
 		{Verdict: "pass_group", Words: "group", Count: api.Count{Packets: 7, Bytes: 700}},
 	}}
 	return []api.PortCounters{c}, s.failure()
+}
+
+// Explain implements api.Service.
+func (s *Service) Explain(_ context.Context, q api.ExplainQuery) (*api.Explanation, error) {
+	return &api.Explanation{Verdict: "redirected", Text: "from " + q.Source + " to " + q.Destination, Egress: "eth2", Engine: "tc"}, s.failure()
 }
 
 // Reload implements api.Service.
