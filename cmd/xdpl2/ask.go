@@ -159,9 +159,9 @@ func stationsCommand() *command {
 		flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&q.Port, "port", "", "only those behind this `DEVICE`")
 			fs.StringVar(&q.Search, "search", "", "only those with `TEXT` in their address or their port's name")
-			fs.IntVar(&q.VLAN, "vlan", -1, "only those in this VLAN")
-			fs.IntVar(&q.Limit, "limit", 0, "at most so many")
-			fs.IntVar(&q.Offset, "offset", 0, "leave out so many at the beginning")
+			fs.IntVar(&q.VLAN, "vlan", -1, "only those in this `VLAN`; 0: outside of any")
+			fs.IntVar(&q.Limit, "limit", 0, "at most `N` of them")
+			fs.IntVar(&q.Offset, "offset", 0, "leave out `N` at the beginning")
 		},
 		run: func(ctx context.Context, e *env, _ []string) error {
 			if q.Limit < 0 || q.Offset < 0 || q.VLAN < -1 || q.VLAN > 4094 {

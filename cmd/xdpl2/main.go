@@ -18,6 +18,8 @@ import (
 	"github.com/xdpl2/xdpl2/internal/httpapi"
 )
 
+//go:generate go test -run TestDocumentsAreCurrent -update .
+
 // version is set by the linker from the file VERSION.
 var version = "0.0.0-dev"
 
@@ -127,7 +129,8 @@ func dispatch(ctx context.Context, e *env, args []string) error {
 	return usagef("unknown command %q", name)
 }
 
-func (c *command) start(ctx context.Context, e *env, args []string) error {
+// flagSet is all options that the command takes.
+func (c *command) flagSet(e *env) *flag.FlagSet {
 	fs := flag.NewFlagSet("xdpl2 "+c.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	sharedFlags(fs, e)
@@ -137,6 +140,11 @@ func (c *command) start(ctx context.Context, e *env, args []string) error {
 	if c.flags != nil {
 		c.flags(fs)
 	}
+	return fs
+}
+
+func (c *command) start(ctx context.Context, e *env, args []string) error {
+	fs := c.flagSet(e)
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			c.help(e.stdout, fs)
@@ -158,11 +166,11 @@ func sharedFlags(fs *flag.FlagSet, e *env) {
 		}
 		fs.StringVar(p, name, standard, usage)
 	}
-	either(&e.configDir, "config-dir", "/etc/config", "directory of the UCI file xdpl2")
-	either(&e.saveDir, "save-dir", "/tmp/.uci", "directory of staged UCI changes")
-	either(&e.runDir, "run-dir", "/var/run/xdpl2", "directory of the control socket and the lock")
-	either(&e.ubusSocket, "ubus-socket", "/var/run/ubus/ubus.sock", "ubusd's socket")
-	either(&e.dbusAddress, "dbus-address", "", "D-Bus address; empty: the system bus")
+	either(&e.configDir, "config-dir", "/etc/config", "`DIR` of the UCI file xdpl2")
+	either(&e.saveDir, "save-dir", "/tmp/.uci", "`DIR` of staged UCI changes")
+	either(&e.runDir, "run-dir", "/var/run/xdpl2", "`DIR` of the control socket and the lock")
+	either(&e.ubusSocket, "ubus-socket", "/var/run/ubus/ubus.sock", "`SOCKET` of ubusd")
+	either(&e.dbusAddress, "dbus-address", "", "`ADDRESS` of the D-Bus bus; empty: the system bus")
 }
 
 func help(w io.Writer) {
@@ -170,7 +178,18 @@ func help(w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.short)
 	}
-	fmt.Fprint(w, "\nxdpl2 COMMAND --help tells the options. Exit codes: 0 fine, 1 failed, 2 usage,\n3 the daemon is not running.\n")
+	fmt.Fprint(w, `
+To begin, name the ports of the bridge that are to be accelerated, and switch it on:
+
+  uci add xdpl2 port; uci set xdpl2.@port[-1].device=eth1    (and so on, a section a port)
+  uci set xdpl2.main.enabled=1; uci commit xdpl2
+  xdpl2 check                                                says all that is wrong, if anything
+  /etc/init.d/xdpl2 enable; /etc/init.d/xdpl2 start
+  xdpl2 status                                               what is accelerated, and why the rest is not
+
+xdpl2 COMMAND --help tells the options. Exit codes: 0 fine, 1 failed, 2 usage,
+3 the daemon is not running.
+`)
 }
 
 func (c *command) help(w io.Writer, fs *flag.FlagSet) {
@@ -182,9 +201,18 @@ func (c *command) help(w io.Writer, fs *flag.FlagSet) {
 	fs.VisitAll(func(f *flag.Flag) {
 		name, usage := flag.UnquoteUsage(f)
 		left := strings.TrimSpace("--" + f.Name + " " + name)
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "-1" {
-			usage += " (default " + f.DefValue + ")"
+		if d := defaultOf(f); d != "" {
+			usage += " (default " + d + ")"
 		}
 		fmt.Fprintf(w, "  %-24s %s\n", left, usage)
 	})
+}
+
+// defaultOf is an option's default if it means anything to people.
+func defaultOf(f *flag.Flag) string {
+	switch f.DefValue {
+	case "false", "0", "-1":
+		return ""
+	}
+	return f.DefValue
 }

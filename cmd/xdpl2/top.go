@@ -32,7 +32,7 @@ func topCommand() *command {
 			"under PASSED BECAUSE, in frames a second. With --json each line is one interval.",
 		flags: func(fs *flag.FlagSet) {
 			fs.Float64Var(&interval, "interval", 2, "`SECONDS` between two pictures")
-			fs.IntVar(&count, "count", 0, "end after so many pictures")
+			fs.IntVar(&count, "count", 0, "end after `N` pictures")
 		},
 		run: func(ctx context.Context, e *env, _ []string) error {
 			if interval < 0.1 || interval > 3600 || count < 0 {
