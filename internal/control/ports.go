@@ -292,9 +292,13 @@ func (c *Controller) reconcileProgram(p *port) {
 			p.engines[config.EngineGeneric] = why
 		}
 	}
+	engines = c.enginesOfWire(p, engines)
 	var failed error
 	for _, engine := range engines {
 		err := c.useEngine(p, engine, program)
+		if err == nil {
+			err = c.brokenWire(p, engine)
+		}
 		if err == nil {
 			c.nameEngines(p, asked)
 			c.nameHiddenTags(p)
@@ -302,7 +306,7 @@ func (c *Controller) reconcileProgram(p *port) {
 		}
 		p.engines[string(engine)] = err.Error()
 		failed = errors.Join(failed, err)
-		if !errors.Is(err, ebpf.ErrNotSupported) && asked != config.EngineAuto {
+		if !errors.Is(err, ebpf.ErrNotSupported) && asked != config.EngineAuto && !errors.Is(err, errBrokenWire) {
 			break
 		}
 	}

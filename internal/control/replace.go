@@ -29,6 +29,7 @@ type replaced struct {
 	left     map[int]string       // devices to leave alone until the next reload, and why
 	why      map[string]string    // why a device is not taken, by its name
 	local    map[datapath.StationKey]station
+	noXDP    map[int]string // why a lone wire cannot use XDP, by ifindex
 	// since when devices are in no bridge, which may be about to get them.
 	nobodys map[int]time.Time
 }
@@ -86,6 +87,7 @@ func (c *Controller) arrange() {
 	r := &c.replaced
 	if r.taken == nil {
 		r.taken, r.left, r.nobodys = map[int]*takenDevice{}, map[int]string{}, map[int]time.Time{}
+		r.noXDP = map[int]string{}
 	}
 	// What cannot be taken is left, and may have others be left: a wire needs
 	// both of its ends.
@@ -390,6 +392,7 @@ var unplaced = topology.Place{Bridge: -1}
 func (c *Controller) arrangeAnew() {
 	r := &c.replaced
 	clear(r.left)
+	clear(r.noXDP)
 	for _, t := range r.taken {
 		if t.elsewhere != "" {
 			t.elsewhere, t.place = "", unplaced

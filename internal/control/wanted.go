@@ -96,10 +96,13 @@ func (w *wanting) device(name string, section *config.Port) (ifindex int, ok boo
 		w.c.replaced.why[name] = fmt.Sprintf("there is no device %s", name)
 		return 0, false
 	}
-	if w.c.replaced.taken[l.Index] != nil {
-		return l.Index, true
+	why := ""
+	if w.c.replaced.taken[l.Index] == nil {
+		why = w.whyNotTake(l, section)
 	}
-	why := w.whyNotTake(l, section)
+	if why == "" && section != nil && section.Enabled {
+		why = w.c.filteredWire(l)
+	}
 	if why != "" {
 		w.c.replaced.why[name] = why
 	}
