@@ -205,6 +205,29 @@ func NeighborSolicitation(src net.HardwareAddr, srcIP, target netip.Addr) []byte
 	return Ethernet(dst, src, EtherTypeIPv6, append(ip, msg...))
 }
 
+// RouterAdvertisement tells everybody of a /64 prefix that they may take an
+// address of. The source is the link-local address made of the MAC address.
+func RouterAdvertisement(src net.HardwareAddr, prefix netip.Addr) []byte {
+	from := LinkLocal(src)
+	everybody := netip.MustParseAddr("ff02::1")
+	msg := make([]byte, 16+32)
+	msg[0], msg[4] = 134, 64 // type, hop limit
+	o := msg[16:]
+	copy(o, []byte{3, 4, 64, 0xc0}) // option: prefix, on link, autonomous
+	binary.BigEndian.PutUint32(o[4:], 600)
+	binary.BigEndian.PutUint32(o[8:], 300)
+	copy(o[16:], prefix.AsSlice())
+	binary.BigEndian.PutUint16(msg[2:], transportSum(from, everybody, ipICMPv6, msg))
+	ip := make([]byte, 40, 40+len(msg))
+	putIPv6(ip, from, everybody, ipICMPv6, 255, len(msg))
+	return Ethernet(net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, src, EtherTypeIPv6, append(ip, msg...))
+}
+
+// LinkLocal is the link-local IPv6 address that is made of a MAC address.
+func LinkLocal(mac net.HardwareAddr) netip.Addr {
+	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: mac[0] ^ 2, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]})
+}
+
 // BPDU is a configuration message of the spanning tree protocol from a bridge
 // that believes itself to be the root, with its priority (0 is the best, the
 // default of bridges is 0x8000) and the number of the port that it comes from.
