@@ -25,9 +25,10 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <title>xdpl2</title>
+<link rel="icon" href="data:,">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 {{if .Media}}<link rel="stylesheet" href="{{.Media}}/cascade.css">
-<link rel="stylesheet" media="only screen and (max-device-width: 854px)" href="{{.Media}}/mobile.css">{{end}}
+{{if .Real}}<link rel="stylesheet" media="only screen and (max-device-width: 854px)" href="{{.Media}}/mobile.css">{{end}}{{end}}
 <script>var TRANSLATIONS = {{.Translations}};</script>
 <script src="/luci-static/resources/cbi.js"></script>
 <script>
@@ -165,7 +166,7 @@ func servePage(w http.ResponseWriter, r *http.Request, o *options, server *rpcd.
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return page.Execute(w, map[string]any{
-		"Lang": lang, "Dark": q.Get("dark"), "Media": media, "Translations": translations, "Tab": tab, "Tabs": tabs,
+		"Lang": lang, "Dark": q.Get("dark"), "Media": media, "Real": o.luci != "", "Translations": translations, "Tab": tab, "Tabs": tabs,
 		"Env": template.JS(env), "View": "xdpl2/" + tab,
 	})
 }
