@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { load } from './load.mjs';
 
 const read = name => JSON.parse(readFileSync(new URL(`testdata/${name}`, import.meta.url), 'utf8'));
-const rules = load('xdpl2.rules'), settings = load('xdpl2.settings'), { options } = load('xdpl2.options');
+const rules = load('xdpl2.rules'), { options } = load('xdpl2.options');
 
 /** A stand-in for LuCI's form and uci that notes what a page makes. */
 function noting(values) {

@@ -24,13 +24,13 @@ function bytes(s) {
 function parses(o, value) {
 	switch (o.type) {
 	case 'boolean':
-		return booleans.hasOwnProperty(value);
+		return Object.prototype.hasOwnProperty.call(booleans, value);
 	case 'choice':
 		return o.choices.indexOf(value) >= 0;
 	case 'number':
 		return (/^[0-9]{1,10}$/).test(value) && +value >= o.min && +value <= o.max;
 	case 'device':
-		return value != '' && value != '.' && value != '..' && bytes(value) <= 15 && !(/[\/:\s]/).test(value);
+		return value != '' && value != '.' && value != '..' && bytes(value) <= 15 && !(/[/:\s]/).test(value);
 	case 'mac':
 		var hex = value.replace(/[:.-]/g, '');
 
