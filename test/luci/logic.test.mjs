@@ -166,7 +166,7 @@ test('every verdict has words here, the daemon\'s own', () => {
 function toldReasons() {
 	const found = [];
 	for (const file of files(root + 'internal/control', '.go')) {
-		if (file.endsWith('_test.go') || file.endsWith('/events.go'))
+		if (file.endsWith('_test.go') || /\/(events|explain\w*)\.go$/.test(file))
 			continue;
 		readFileSync(file, 'utf8').split('\n').forEach((line, i) => {
 			const m = line.match(/(?:return |reason :?= |\.why\[[^\]]+\] = |\.left\[[^\]]+\] = |engines\[e\] = |p\.reason = (?:api\.\w+, )?|api\.\w+, )(?:fmt\.(?:Sprintf|Errorf)\()?"((?:[^"\\]|\\.)*)"/);
@@ -192,6 +192,8 @@ test('reasons: names stay as they are, and one may hold another', () => {
 	assert.match(reasons.explain('eth4 is not a port of br-lan').todo, /Add it to the bridge/);
 	assert.equal(reasons.explain('target eth2 cannot be used: eth2 is itself a bridge').text, 'its target eth2 cannot be used: eth2 is itself a bridge');
 	assert.equal(reasons.explain('%s<b> is itself a bridge').text, '%s<b> is itself a bridge');
+	assert.equal(reasons.explain('table bridge x (and 2 more): frames go through the bridge, so that it sees them; nft delete table bridge x; option bypass_filters of section main accelerates regardless').text,
+		'table bridge x (and 2 more): frames go through the bridge, so that it sees them; nft delete table bridge x');
 	const strange = reasons.explain('attach to eth1: operation not permitted');
 	assert.equal(strange.text, 'attach to eth1: operation not permitted');
 	assert.ok(strange.unknown && strange.todo);

@@ -62,7 +62,7 @@ test('every declared option is in the form, and no other', async () => {
 	await load('view.xdpl2.settings', n.given).render([ null, [], null ]);
 	const of = o => `${o.section}.${o.name}`;
 	assert.deepEqual(n.made.map(of).sort(), options.map(of).sort());
-	const kinds = { boolean: 'Flag', number: 'Value', mac: 'Value', device: 'Value' };
+	const kinds = { boolean: 'Flag', number: 'Value', mac: 'Value', device: 'Value', address: 'Value' };
 	for (const o of options) {
 		const f = n.made.find(m => of(m) == of(o));
 		assert.equal(f.kind, o.type == 'choice' ? (o.list ? 'MultiValue' : 'ListValue') : kinds[o.type], of(o));

@@ -17,7 +17,7 @@ return baseclass.extend({
 	/** The tab of an option of main. */
 	tab: {
 		enabled: 'general', mode: 'general', topology: 'general', bridge: 'general', engine: 'general',
-		adapt: 'advanced', max_stations: 'advanced', force: 'advanced', bypass_filters: 'advanced', wireless: 'advanced', dbus: 'advanced', log_level: 'advanced'
+		adapt: 'advanced', max_stations: 'advanced', force: 'advanced', bypass_filters: 'advanced', wireless: 'advanced', dbus: 'advanced', metrics: 'advanced', log_level: 'advanced'
 	},
 
 	/** Titles, by section and option. */
@@ -35,6 +35,7 @@ return baseclass.extend({
 				bypass_filters: _('Bypass bridge filters'),
 				wireless: _('Wireless ports'),
 				dbus: _('D-Bus'),
+				metrics: _('Metrics'),
 				log_level: _('Log level')
 			},
 			port: {
