@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/xdpl2/xdpl2/internal/bridger"
 	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/control"
 	"github.com/xdpl2/xdpl2/internal/httpapi"
@@ -63,6 +64,8 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 	opts.Log, opts.Level = log, level
 	ways := &optionalWays{dbusAddress: e.dbusAddress, log: log, applied: make(chan *config.Config, 1)}
 	opts.Applied = ways.apply
+	blacklist := bridger.New(bridger.Options{Socket: e.ubusSocket, Log: log})
+	opts.Taken = blacklist.Set
 	c, err := control.New(cfg, problems, opts)
 	if err != nil {
 		return err
@@ -81,6 +84,8 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 	}()
 	onUbus := make(chan error, 1)
 	go func() { onUbus <- ubusapi.Run(ctx, c, ubusapi.Options{Socket: e.ubusSocket, Log: log}) }()
+	offBridger := make(chan error, 1)
+	go func() { offBridger <- blacklist.Run(ctx) }()
 	var optional sync.WaitGroup
 	optional.Go(func() { ways.run(ctx, c, cfg) })
 	hangups := make(chan os.Signal, 1)
@@ -99,7 +104,7 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 	log.Info("starting", "version", version, "enabled", cfg.Main.Enabled, "mode", cfg.Main.Mode, "bridge", cfg.Main.Bridge)
 	err = c.Run(ctx, func() { log.Info("ready") })
 	cancel()
-	err = errors.Join(err, <-served, <-onUbus)
+	err = errors.Join(err, <-served, <-onUbus, <-offBridger)
 	optional.Wait()
 	if err == nil {
 		log.Info("stopped, everything detached")

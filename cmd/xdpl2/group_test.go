@@ -45,7 +45,7 @@ func inMDB(t *testing.T, l *lab.Lab, group netip.Addr, device string) bool {
 		}
 		msgs, err := netdev.Dump(func() ([][]byte, error) {
 			req := nl.NewNetlinkRequest(unix.RTM_GETMDB, unix.NLM_F_DUMP)
-			req.AddRawData([]byte{unix.AF_BRIDGE, 7: 0}) // struct br_port_msg
+			req.AddRawData([]byte{unix.AF_BRIDGE, 7: 0})            // struct br_port_msg
 			return req.Execute(unix.NETLINK_ROUTE, unix.RTM_GETMDB) // not RTM_NEWMDB, in a dump
 		})
 		if err != nil {

@@ -37,6 +37,10 @@ type Options struct {
 	// Applied is called with each configuration that a reload has put into
 	// force; it must not wait for the controller. May be nil.
 	Applied func(*config.Config)
+	// Taken is called with the devices that another fast path should leave to
+	// this one, whenever they change; it must not wait for the controller. May
+	// be nil.
+	Taken func(devices []string)
 }
 
 // Controller runs the fast path. One goroutine (Run's) owns all of its state;

@@ -22,6 +22,7 @@ import (
 // guards is what internal/filters has found, and how it goes on telling.
 type guards struct {
 	state   filters.State
+	taken   []string // what Options.Taken was told
 	updates chan filters.State
 	ended   chan error
 }
@@ -156,4 +157,33 @@ func (c *Controller) filterList() []api.Filter {
 	}
 	slices.SortStableFunc(list, func(a, b api.Filter) int { return strings.Compare(a.Place, b.Place) })
 	return list
+}
+
+// bridgerProgram is in the name of the tc filters of bridger, which redirect
+// as xdpl2 does.
+const bridgerProgram = "bridger"
+
+// tellTaken tells which ports are ours: those that are accelerated, and those
+// that only bridger's filter keeps from being so.
+func (c *Controller) tellTaken() {
+	if c.opts.Taken == nil {
+		return
+	}
+	var devices []string
+	for _, p := range c.ordered() {
+		if p.attachment == nil {
+			continue
+		}
+		others := slices.DeleteFunc(c.filtersAt(c.links[p.ifindex]), func(f filters.Filter) bool {
+			return f.Kind == "tc" && strings.Contains(f.Text, bridgerProgram)
+		})
+		if p.state == api.Accelerating || len(others) == 0 {
+			devices = append(devices, p.device)
+		}
+	}
+	slices.Sort(devices)
+	if !slices.Equal(devices, c.guards.taken) {
+		c.guards.taken = devices
+		c.opts.Taken(devices)
+	}
 }

@@ -58,6 +58,7 @@ func (c *Controller) reconcile() {
 		c.ageing.adjust(br.Bridge.AgeingTime)
 	}
 	c.nameFilters()
+	c.tellTaken()
 	c.tellPorts()
 }
 
