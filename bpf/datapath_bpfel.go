@@ -82,6 +82,7 @@ const (
 	DatapathPortFlagPORT_HIDES_TAGS   DatapathPortFlag = 128
 	DatapathPortFlagPORT_LOSES_TAGS   DatapathPortFlag = 256
 	DatapathPortFlagPORT_KEEPS_EGRESS DatapathPortFlag = 512
+	DatapathPortFlagPORT_LOCKED       DatapathPortFlag = 1024
 )
 
 type DatapathPortVlans struct {
@@ -107,8 +108,9 @@ type DatapathStation struct {
 type DatapathStationFlag uint32
 
 const (
-	DatapathStationFlagSTATION_LOCAL DatapathStationFlag = 1
-	DatapathStationFlagSTATION_STAY  DatapathStationFlag = 2
+	DatapathStationFlagSTATION_LOCAL  DatapathStationFlag = 1
+	DatapathStationFlagSTATION_STAY   DatapathStationFlag = 2
+	DatapathStationFlagSTATION_UNSURE DatapathStationFlag = 4
 )
 
 type DatapathStationKey struct {

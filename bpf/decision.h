@@ -51,6 +51,10 @@ static __always_inline struct station *look_up_source(const __u8 *addr, const st
 			bpf_map_delete_elem(&stations, &key);
 		return NULL;
 	}
+	if (unlikely(from->flags & STATION_UNSURE)) {
+		*verdict = PASS_UNKNOWN_SOURCE;
+		return NULL;
+	}
 	now = bpf_map_lookup_elem(&shared, &zero);
 	if (now && from->seen != now->epoch && !(config.flags & CONFIG_DRY_RUN))
 		from->seen = now->epoch;
@@ -148,6 +152,12 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 		out->vid = lane.vid;
 		out->here = here;
 	}
+	/*
+	 * What else comes to a locked port from a station that is not there is
+	 * dropped before the bridge learns (br_handle_frame_finish).
+	 */
+	if (unlikely(own_flags & PORT_LOCKED))
+		learns = learns && is_link_local(eth->h_dest);
 	/* First, and for every frame: a host that roams announces itself with a broadcast. */
 	from = look_up_source(eth->h_source, &lane, learns, &source);
 	if (unlikely(!from && source == PASS_MOVED_SOURCE))
@@ -170,7 +180,7 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 		return PASS_LOCAL;
 	if (!from)
 		return source;
-	if (!to)
+	if (!to || unlikely(to->flags & STATION_UNSURE))
 		return PASS_UNKNOWN_DESTINATION;
 	return leave_by(out, frame, &lane, to->slot, own_flags);
 }

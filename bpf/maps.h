@@ -65,6 +65,7 @@ enum port_flag {
 	PORT_HIDES_TAGS = 1 << 7,  /* a tag may be outside the data, where XDP cannot see it */
 	PORT_LOSES_TAGS = 1 << 8,  /* such a tag would be lost when XDP sends the frame here */
 	PORT_KEEPS_EGRESS = 1 << 9, /* a shaper or filter on the way out: XDP would go past it */
+	PORT_LOCKED = 1 << 10,	 /* only control frames teach the bridge anything here (802.1X) */
 };
 
 /* What a port is in one VLAN of a VLAN-aware bridge (port_vlans.vid). */
@@ -86,6 +87,7 @@ enum tag_change {
 enum station_flag {
 	STATION_LOCAL = 1 << 0, /* an address of the box itself */
 	STATION_STAY = 1 << 1,  /* does not move with its source: sticky or static */
+	STATION_UNSURE = 1 << 2, /* just written: whether it is still true is being asked */
 };
 
 /* Constants of one loaded program: one port, one mode. */

@@ -3,6 +3,7 @@
 package bridge
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
@@ -81,6 +82,46 @@ func parseNeigh(data []byte) (k Key, e Entry, ok bool, err error) {
 	e.Static = state&(nudPermanent|nudNoARP) != 0
 	e.Sticky = flags&ntfSticky != 0
 	return k, e, hasMAC && k.Bridge != 0, nil
+}
+
+// Lookup asks the kernel for one entry as it is now; ok is false if there is
+// none.
+func (m *Mirror) Lookup(k Key) (e Entry, ok bool, err error) {
+	req := nl.NewNetlinkRequest(unix.RTM_GETNEIGH, 0)
+	// The kernel takes the bridge itself, and says which port it is.
+	msg := neighMessage(k, 0, 0)
+	msg = append(msg, nl.NewRtAttr(ndaMaster, nl.Uint32Attr(uint32(k.Bridge))).Serialize()...)
+	nl.NativeEndian().PutUint16(msg[8:], 0) // no state: the kernel refuses one here
+	req.AddRawData(msg)
+	msgs, err := req.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWNEIGH)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return Entry{}, false, nil
+	case err != nil:
+		return Entry{}, false, fmt.Errorf("look up station %s: %w", net.HardwareAddr(k.MAC[:]), err)
+	case len(msgs) == 0:
+		return Entry{}, false, nil
+	}
+	_, e, ok, err = parseNeigh(msgs[0])
+	return e, ok, err
+}
+
+// Entries reads all entries of all bridges as they are now.
+func (m *Mirror) Entries() (map[Key]Entry, error) {
+	for try := 0; ; try++ {
+		changes, err := dumpFDB()
+		if errors.Is(err, nl.ErrDumpInterrupted) && try < 10 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all := make(map[Key]Entry, len(changes))
+		for _, ch := range changes {
+			all[ch.Key] = ch.Entry
+		}
+		return all, nil
+	}
 }
 
 // Refresh tells the bridge that a station was heard on a port, as if a frame

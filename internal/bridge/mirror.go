@@ -44,7 +44,7 @@ type Update struct {
 }
 
 // Mirror follows the kernel's bridges. Its methods are for one goroutine,
-// but for Refresh and Close.
+// but for Refresh, Lookup, Entries and Close.
 type Mirror struct {
 	sock    *nl.NetlinkSocket
 	links   map[int]Link

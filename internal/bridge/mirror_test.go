@@ -295,3 +295,56 @@ func FuzzParse(f *testing.F) {
 		_, _, _, _ = parseNeigh(data)
 	})
 }
+
+// TestLookup asks for single entries, as the controller does before it trusts
+// what it was told.
+func TestLookup(t *testing.T) {
+	l := lab.ForTest(t, lab.Options{Hosts: 2, NoIPv6: true})
+	br, err := l.Router.Link(lab.BridgeName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p2, err := l.Port(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eth2, err := l.Index(p2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	static := [6]byte{2, 9, 9, 9, 9, 9}
+	if err := l.Router.PutFDB(lab.FDBEntry{MAC: static, Port: eth2, Static: true, Sticky: true}); err != nil {
+		t.Fatal(err)
+	}
+	err = l.Router.Do(func() error {
+		m, err := Open()
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		all, err := m.Entries()
+		if err != nil {
+			return err
+		}
+		for mac, want := range map[[6]byte]Entry{
+			static:                 {Port: eth2, Static: true, Sticky: true},
+			[6]byte(lab.RouterMAC): {Port: br.Attrs().Index, Local: true, Static: true},
+		} {
+			key := Key{Bridge: br.Attrs().Index, MAC: mac}
+			got, ok, err := m.Lookup(key)
+			if err != nil || !ok || got != want {
+				t.Errorf("%x: %+v, %v, %v, want %+v", mac, got, ok, err, want)
+			}
+			if all[key] != want {
+				t.Errorf("%x among all: %+v, want %+v", mac, all[key], want)
+			}
+		}
+		if got, ok, err := m.Lookup(Key{Bridge: br.Attrs().Index, MAC: [6]byte{2, 8, 8, 8, 8, 8}}); err != nil || ok {
+			t.Errorf("an address that is not there: %+v, %v, %v", got, ok, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

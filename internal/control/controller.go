@@ -63,6 +63,7 @@ type Controller struct {
 	fdb      map[bridge.Key]bridge.Entry
 	stations map[datapath.StationKey]*station
 	overflow map[datapath.StationKey]struct{} // did not fit
+	unsure   unsure
 	ageing   ageing
 	journal  *journal
 	guards   guards
@@ -81,6 +82,7 @@ func New(cfg *config.Config, warnings config.Problems, opts Options) (*Controlle
 		fdb:      map[bridge.Key]bridge.Entry{},
 		stations: map[datapath.StationKey]*station{},
 		overflow: map[datapath.StationKey]struct{}{},
+		unsure:   newUnsure(),
 		events:   newEvents(),
 	}
 	c.setLevel()
@@ -140,6 +142,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 		case u := <-updates:
 			c.follow(u)
 			if ready != nil {
+				c.confirmStations()
 				c.nameAbsent()
 				ready()
 				ready = nil
@@ -155,6 +158,8 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 			return fmt.Errorf("follow filters: %w", err)
 		case f := <-c.calls:
 			f()
+		case <-c.unsure.timer.C:
+			c.confirmStations()
 		case <-c.ageing.ticks():
 			c.age()
 		case err := <-mirrored:

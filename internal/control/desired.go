@@ -106,8 +106,11 @@ func livePort(ls links, l bridge.Link) datapath.Port {
 		if l.Port.State == bridge.Forwarding {
 			p.Flags |= datapath.PortForwarding
 		}
-		if (l.Port.State == bridge.Forwarding || l.Port.State == bridge.Learning) && l.Port.Learning && !l.Port.Locked {
+		if (l.Port.State == bridge.Forwarding || l.Port.State == bridge.Learning) && l.Port.Learning {
 			p.Flags |= datapath.PortLearns
+		}
+		if l.Port.Locked {
+			p.Flags |= datapath.PortLocked
 		}
 		if l.Port.Isolated {
 			p.Flags |= datapath.PortIsolated

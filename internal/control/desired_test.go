@@ -73,7 +73,7 @@ func TestLivePort(t *testing.T) {
 		{"blocking", func(_ links, l *bridge.Link) { l.Port.State = bridge.Blocking }, datapath.PortEnabled},
 		{"disabled", func(_ links, l *bridge.Link) { l.Port.State = bridge.Disabled }, datapath.PortEnabled},
 		{"does not learn", func(_ links, l *bridge.Link) { l.Port.Learning = false }, usual &^ datapath.PortLearns},
-		{"locked", func(_ links, l *bridge.Link) { l.Port.Locked = true }, usual &^ datapath.PortLearns},
+		{"locked", func(_ links, l *bridge.Link) { l.Port.Locked = true }, usual | datapath.PortLocked},
 		{"isolated", func(_ links, l *bridge.Link) { l.Port.Isolated = true }, usual | datapath.PortIsolated},
 		{"down", func(_ links, l *bridge.Link) { l.Up = false }, datapath.PortEnabled},
 		{"bridge down", func(ls links, _ *bridge.Link) { b := ls[1]; b.Up = false; ls[1] = b }, datapath.PortEnabled},

@@ -19,7 +19,10 @@ import (
 func (c *Controller) Stations(ctx context.Context, q api.StationQuery) (*api.StationList, error) {
 	var all foundStations
 	var err error
-	callErr := c.call(ctx, func() { all, err = c.findStations(q) })
+	callErr := c.call(ctx, func() {
+		c.confirmStations() // what is listed is in force
+		all, err = c.findStations(q)
+	})
 	if callErr != nil {
 		return nil, callErr
 	}

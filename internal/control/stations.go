@@ -147,7 +147,16 @@ func (c *Controller) putStation(key datapath.StationKey, want station) {
 	if want.refreshed.IsZero() {
 		want.refreshed = time.Now()
 	}
-	err := c.dp.PutStation(key, want.Station)
+	var err error
+	if !c.inPlace(key, want.Station) {
+		// What the configuration says needs no asking, nor do the box's own
+		// addresses: these attract frames to the bridge.
+		written := want.Station
+		written.Unsure = want.source == sourceBridge
+		if err = c.dp.PutStation(key, written); err == nil && written.Unsure {
+			c.unsure.add(key)
+		}
+	}
 	switch {
 	case errors.Is(err, datapath.ErrStationsFull):
 		if len(c.overflow) == 0 {
@@ -177,6 +186,7 @@ func (c *Controller) retryOverflow(br int) {
 
 func (c *Controller) deleteStation(key datapath.StationKey) {
 	delete(c.overflow, key)
+	delete(c.unsure.keys, key)
 	if err := c.dp.DeleteStation(key); err != nil {
 		c.log.Error("station not removed", "station", key.String(), "error", err)
 		return

@@ -327,12 +327,16 @@ func decisionCases() []decisionCase {
 // zeroth is another unknown unicast address.
 func zeroth(m [6]byte) [6]byte { m[5] = 0x98; return m }
 
-func TestDecision(t *testing.T) {
+func TestDecision(t *testing.T) { runDecisions(t, decisionCases()) }
+
+// runDecisions runs each case with both programs.
+func runDecisions(t *testing.T, cases []decisionCase) {
+	t.Helper()
 	for _, engine := range []Engine{EngineGeneric, EngineTC} {
 		t.Run(string(engine), func(t *testing.T) {
 			d := world(t)
 			programs := map[Program]*ebpf.Program{}
-			for _, c := range decisionCases() {
+			for _, c := range cases {
 				if engine == EngineGeneric && c.tcOnly || engine == EngineTC && c.xdpOnly {
 					continue
 				}

@@ -31,6 +31,7 @@ const (
 	PortHidesTags   = PortFlags(bpf.DatapathPortFlagPORT_HIDES_TAGS)
 	PortLosesTags   = PortFlags(bpf.DatapathPortFlagPORT_LOSES_TAGS)
 	PortKeepsEgress = PortFlags(bpf.DatapathPortFlagPORT_KEEPS_EGRESS)
+	PortLocked      = PortFlags(bpf.DatapathPortFlagPORT_LOCKED)
 )
 
 // Port is the live state of a slot.
@@ -106,6 +107,9 @@ type Station struct {
 	Slot  uint32
 	Local bool // an address of the box itself
 	Stay  bool // static: is not moved by a frame that it sends from elsewhere
+	// Unsure: nothing is sent there before ConfirmStation, but a frame from
+	// elsewhere removes it.
+	Unsure bool
 	// Seen is the epoch in which the data path last saw it send; 0 if never.
 	Seen uint32
 }
@@ -115,19 +119,23 @@ var ErrStationsFull = errors.New("station map is full")
 
 // PutStation adds or replaces a station.
 func (d *Datapath) PutStation(k StationKey, s Station) error {
-	value := bpf.DatapathStation{Slot: s.Slot, Seen: s.Seen}
-	if s.Local {
-		value.Flags |= bpf.DatapathStationFlagSTATION_LOCAL
-	}
-	if s.Stay {
-		value.Flags |= bpf.DatapathStationFlagSTATION_STAY
-	}
-	err := d.maps.Stations.Put(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN}, value)
+	err := d.maps.Stations.Put(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN}, s.value())
 	switch {
 	case errors.Is(err, errTooBig):
 		return fmt.Errorf("put station %s: %w (option max_stations)", k, ErrStationsFull)
 	case err != nil:
 		return fmt.Errorf("put station %s: %w", k, err)
+	}
+	return nil
+}
+
+// ConfirmStation makes an unsure station sure, unless the data path has removed
+// it meanwhile, because it moved.
+func (d *Datapath) ConfirmStation(k StationKey, s Station) error {
+	s.Unsure = false
+	err := d.maps.Stations.Update(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN}, s.value(), ebpf.UpdateExist)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("confirm station %s: %w", k, err)
 	}
 	return nil
 }
@@ -155,12 +163,27 @@ func (d *Datapath) Station(k StationKey) (Station, bool, error) {
 	return station(value), true, nil
 }
 
+func (s Station) value() bpf.DatapathStation {
+	value := bpf.DatapathStation{Slot: s.Slot, Seen: s.Seen}
+	if s.Local {
+		value.Flags |= bpf.DatapathStationFlagSTATION_LOCAL
+	}
+	if s.Stay {
+		value.Flags |= bpf.DatapathStationFlagSTATION_STAY
+	}
+	if s.Unsure {
+		value.Flags |= bpf.DatapathStationFlagSTATION_UNSURE
+	}
+	return value
+}
+
 func station(v bpf.DatapathStation) Station {
 	return Station{
-		Slot:  v.Slot,
-		Local: v.Flags&bpf.DatapathStationFlagSTATION_LOCAL != 0,
-		Stay:  v.Flags&bpf.DatapathStationFlagSTATION_STAY != 0,
-		Seen:  v.Seen,
+		Slot:   v.Slot,
+		Local:  v.Flags&bpf.DatapathStationFlagSTATION_LOCAL != 0,
+		Stay:   v.Flags&bpf.DatapathStationFlagSTATION_STAY != 0,
+		Unsure: v.Flags&bpf.DatapathStationFlagSTATION_UNSURE != 0,
+		Seen:   v.Seen,
 	}
 }
 

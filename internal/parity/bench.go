@@ -20,6 +20,9 @@ import (
 type Options struct {
 	Engine string // generic or tc
 	NoTCX  bool   // tc by clsact filters even where the kernel has tcx
+	// TrustTags lets XDP engines redirect in VLAN-aware bridges, although the
+	// ports are virtual; no frame here has a tag beside its data.
+	TrustTags bool
 	// Program is the xdpl2 binary; empty: the daemon of this program (see
 	// MaybeDaemon).
 	Program string
@@ -59,7 +62,7 @@ func NewBench(ctx context.Context, o Options) (b *Bench, err error) {
 		return nil, err
 	}
 	b.layout = Layout{}.config(o.Engine)
-	if b.daemon, err = startDaemon(ctx, b.with, o.Program, b.layout, o.NoTCX); err != nil {
+	if b.daemon, err = startDaemon(ctx, b.with, b.layout, o); err != nil {
 		return nil, err
 	}
 	return b, b.pin()
@@ -258,7 +261,7 @@ func (p *play) send(f *Frame) error {
 	if err := p.b.with.inject(f); err != nil {
 		return err
 	}
-	if target, wired := p.sc.Layout.Wired(&p.box, p.isLocal, f, p.engineOf(f.Port)); wired {
+	if target, wired := p.sc.Layout.Wired(&p.box, p.isLocal, f, p.engineOf(f.Port), p.b.opts.TrustTags); wired {
 		at := place{port: target}
 		p.wired[at] = append(p.wired[at], f.Data)
 		return nil

@@ -51,6 +51,7 @@ func serve(args []string) error {
 	fs.StringVar(&o.SaveDir, "save-dir", "", "")
 	fs.StringVar(&o.RunDir, "run-dir", "", "")
 	fs.BoolVar(&o.NoTCX, "no-tcx", false, "")
+	fs.BoolVar(&o.TrustTags, "trust-tags", false, "")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -91,8 +92,8 @@ type daemon struct {
 	markers uint32
 }
 
-// startDaemon starts xdpl2 in a box: program, or this one if that is empty.
-func startDaemon(ctx context.Context, s *side, program, conf string, noTCX bool) (d *daemon, err error) {
+// startDaemon starts xdpl2 in a box.
+func startDaemon(ctx context.Context, s *side, conf string, o Options) (d *daemon, err error) {
 	d = &daemon{side: s, done: make(chan struct{}), log: &logTail{}}
 	if d.dir, err = os.MkdirTemp("", "xdpl2-parity-"); err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func startDaemon(ctx context.Context, s *side, program, conf string, noTCX bool)
 	if err := d.configure(conf); err != nil {
 		return nil, err
 	}
-	env := os.Environ()
+	env, program := os.Environ(), o.Program
 	if program == "" {
 		if program, err = os.Executable(); err != nil {
 			return nil, err
@@ -119,8 +120,11 @@ func startDaemon(ctx context.Context, s *side, program, conf string, noTCX bool)
 	}
 	args := []string{"daemon", "--config-dir=" + filepath.Join(d.dir, "config"),
 		"--save-dir=" + filepath.Join(d.dir, "save"), "--run-dir=" + filepath.Join(d.dir, "run")}
-	if noTCX {
+	if o.NoTCX {
 		args = append(args, "--no-tcx")
+	}
+	if o.TrustTags {
+		args = append(args, "--trust-tags")
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Env, cmd.Stderr = env, d.log

@@ -134,10 +134,6 @@ func (g *generator) frame() {
 	case 7:
 		what, f = "runt", g.plain(dst, st.mac, 14+g.IntN(46))
 	case 8:
-		if !cutTags {
-			what, f = "unicast", g.plain(dst, st.mac, length)
-			break
-		}
 		f = g.plain(dst, st.mac, length)
 		what, f = "cut tag", append(f[:12:12], 0x81, 0x00, 0, 1, 2, 3, 4, 5, 6, 7)[:14+g.IntN(8)]
 	case 9, 10, 11, 12:
@@ -155,17 +151,10 @@ func (g *generator) frame() {
 	// A port without a program cannot tell the fast path that an address has
 	// come to it; the bridge does, a moment later.
 	_, managed := g.s.Layout.managed(port)
-	if !managed && !g.s.Layout.PortMode || what == "control address" && g.box.Ports[port].Locked && !lockedLearns {
+	if !managed && !g.s.Layout.PortMode {
 		g.settle()
 	}
 }
-
-// cutTags: whether frames are generated whose tag is cut off.
-const cutTags = false
-
-// lockedLearns: whether nothing is waited for after a control frame on a locked
-// port, from which the bridge learns.
-const lockedLearns = false
 
 var controlTypes = []uint16{lab.EtherTypeEAPOL, lab.EtherTypeLLDP, 0x8808, 0x8809, 0x88e3, 0x8902, 0x88b5}
 

@@ -16,7 +16,7 @@ import (
 // Wired tells whether a frame leaves by its port's target without the bridge,
 // and by which port. engine is the one that carries the frame's port; tc sees
 // frames after the kernel has taken their outer tag out, XDP before.
-func (l Layout) Wired(b *Box, local func([6]byte) bool, f *Frame, engine string) (target int, wired bool) {
+func (l Layout) Wired(b *Box, local func([6]byte) bool, f *Frame, engine string, trustTags bool) (target int, wired bool) {
 	m, ok := l.managed(f.Port)
 	if !l.PortMode || !ok {
 		return 0, false
@@ -51,8 +51,8 @@ func (l Layout) Wired(b *Box, local func([6]byte) bool, f *Frame, engine string)
 	// Too long for the target: an MTU does not count header and tag.
 	case length > to.MTU+14+4:
 	// A tag beside the data, which XDP cannot see, would be lost: veth ports
-	// may have one on any frame.
-	case engine == "generic" && to.NoTxVLAN:
+	// may have one on any frame, unless one may trust that they have not.
+	case engine == "generic" && to.NoTxVLAN && !trustTags:
 	// The kernel drops a frame whose tag is cut off.
 	case tagged && len(f.Data) < 20:
 	default:
