@@ -77,7 +77,11 @@ func (r *runner) runMatrix(ctx context.Context) (*report, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.bootAll(ctx, bundles, results, built, initBinary)
+		files, err := r.routerPackage(ctx, built)
+		if err != nil {
+			return nil, err
+		}
+		r.bootAll(ctx, bundles, results, built, initBinary, files)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -118,7 +122,7 @@ func (r *runner) findKernels(ctx context.Context, names []string) (map[string]ke
 }
 
 // bootAll boots the guests, guestsAtOnce at a time.
-func (r *runner) bootAll(ctx context.Context, bundles map[string]kernels.Bundle, results []*kernelResult, packages []*testPackage, initBinary string) {
+func (r *runner) bootAll(ctx context.Context, bundles map[string]kernels.Bundle, results []*kernelResult, packages []*testPackage, initBinary string, files map[string]string) {
 	slots := make(chan struct{}, guestsAtOnce)
 	var wg sync.WaitGroup
 	for _, result := range results {
@@ -135,6 +139,7 @@ func (r *runner) bootAll(ctx context.Context, bundles map[string]kernels.Bundle,
 				plan:     r.plan(result.Kernel, packages),
 				packages: packages,
 				root:     r.module.root,
+				files:    files,
 			}
 			r.runGuest(ctx, result, fs)
 		})
@@ -171,7 +176,8 @@ func (r *runner) plan(kernel string, packages []*testPackage) *guest.Plan {
 }
 
 // guestEnv is the environment of programs in a guest. XDPL2_GUEST tells tests
-// where they are, XDPL2_GUEST_PORTS which network cards they may use.
+// where they are, XDPL2_GUEST_PORTS which network cards they may use,
+// XDPL2_PACKAGES where the packages are that they install.
 func guestEnv(kernel string) []string {
 	return []string{
 		"PATH=/bin",
@@ -180,5 +186,6 @@ func guestEnv(kernel string) []string {
 		"USER=root",
 		"XDPL2_GUEST=" + kernel,
 		"XDPL2_GUEST_PORTS=" + guestPorts,
+		"XDPL2_PACKAGES=" + guest.PackagesDir,
 	}
 }

@@ -11,8 +11,11 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/xdpl2/xdpl2/test/vm/guest"
 )
 
 // testedPackages are the packages whose tests carry work for a kernel. A
@@ -28,7 +31,12 @@ var testedPackages = []string{
 	"./internal/control",
 	"./internal/parity",
 	"./cmd/xdpl2",
+	installTests,
 }
+
+// installTests are the tests that install the daemon's OpenWrt package, which is
+// made for them.
+const installTests = "./test/install"
 
 // testedFolders are folders of the module that tests of these packages read
 // besides their own testdata.
@@ -157,4 +165,24 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String(), nil
+}
+
+// routerPackage makes the daemon's OpenWrt package for the guests, if tests to be
+// run install it, and returns its place there and the file; else nothing.
+func (r *runner) routerPackage(ctx context.Context, packages []*testPackage) (map[string]string, error) {
+	if !slices.ContainsFunc(packages, func(p *testPackage) bool { return "./"+p.name == installTests }) {
+		return nil, nil
+	}
+	out := filepath.Join(r.work, "packages")
+	r.out.progress("making the daemon's package")
+	cmd := exec.CommandContext(ctx, "go", "run", "./scripts/pack", "packages", "--arch", "aarch64_generic", "--out", out)
+	cmd.Dir = r.module.root
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("make packages: %w\n%s", err, strings.TrimSpace(string(text)))
+	}
+	found, err := filepath.Glob(filepath.Join(out, "xdpl2_*.ipk"))
+	if err != nil || len(found) != 1 {
+		return nil, fmt.Errorf("expected one package of the daemon in %s, got %v (%v)", out, found, err)
+	}
+	return map[string]string{path.Join(guest.PackagesDir, filepath.Base(found[0])): found[0]}, nil
 }

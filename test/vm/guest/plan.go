@@ -14,6 +14,8 @@ const (
 	ModulesDir = "/lib/modules"   // modules by name, and their order
 	TestsDir   = "/tests"         // one folder a package, named as in the module
 	Busybox    = "/bin/busybox"
+
+	PackagesDir = "/packages" // OpenWrt packages, for the tests that install them
 )
 
 // ModuleOrder is the file in ModulesDir that names the modules in the order in
