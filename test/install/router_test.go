@@ -83,7 +83,7 @@ func newRouter(t *testing.T) *router {
 	}
 	r.copyProgram(busybox, "/bin/busybox")
 	must(t, unix.Mknod(filepath.Join(r.root, "dev", "null"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
-	for _, name := range []string{"sh", "awk", "basename", "cat", "env", "grep", "kill", "ln", "mkdir", "mount", "rm", "sed", "sleep", "tail", "uname"} {
+	for _, name := range []string{"sh", "awk", "basename", "cat", "env", "grep", "kill", "ln", "logger", "mkdir", "mount", "rm", "sed", "sleep", "tail", "touch", "uname"} {
 		must(t, os.Symlink("busybox", filepath.Join(r.root, "bin", name)))
 	}
 	t.Cleanup(func() {
