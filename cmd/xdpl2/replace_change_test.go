@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -360,6 +361,32 @@ func TestReplaceKeepsTheBoxReachable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReplaceAddressComesLater: at boot the ports may be there before the
+// bridge has its address.
+func TestReplaceAddressComesLater(t *testing.T) {
+	l := lab.ForTest(t, lab.Options{Hosts: 2, NoIPv6: true, Bridge: lab.BridgeOptions{AgeingTime: 8 * time.Second}}) // the daemon looks every second
+	handle, err := l.Router.Handle()
+	must(t, err)
+	br, err := l.Router.Link(lab.BridgeName)
+	must(t, err)
+	addrs := boxAddresses(t, l, lab.BridgeName)
+	for i := range addrs {
+		must(t, handle.AddrDel(br, &addrs[i]))
+	}
+	b := newBox(t, l, replaceConf("mac", "tc", []string{"eth1", "eth2"}))
+	b.start()
+	b.waitAccelerating()
+	if got := master(t, l, "eth1"); got != topology.OwnName {
+		t.Errorf("without any address eth1 is in %q", got)
+	}
+	must(t, handle.AddrAdd(br, &netlink.Addr{IPNet: &net.IPNet{IP: lab.RouterIP4.AsSlice(), Mask: net.CIDRMask(24, 32)}}))
+	b.wait("the ports to be given back", func() bool {
+		return master(t, l, "eth1") == lab.BridgeName && master(t, l, "eth2") == lab.BridgeName
+	})
+	contains(t, b.portStatus("eth1").Reason, "eth1 and eth2 are the last ports of br-lan")
+	b.ping(l.Hosts[0].NS, nil)
 }
 
 // TestReplaceReplug: a port that is unplugged and comes back is taken again.

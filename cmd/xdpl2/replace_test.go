@@ -190,6 +190,9 @@ func disturb(t testing.TB, l *lab.Lab) {
 	must(t, err)
 	must(t, handle.NeighAdd(&netlink.Neigh{LinkIndex: dev.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER,
 		State: netlink.NUD_NOARP, HardwareAddr: []byte{2, 0, 0, 0, 9, 9}}))
+	if lab.HasVLANFiltering() { // which had it added in every VLAN
+		must(t, handle.NeighDel(&netlink.Neigh{LinkIndex: dev.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER, Vlan: 20, HardwareAddr: []byte{2, 0, 0, 0, 9, 9}}))
+	}
 	br, err := l.Router.Link(lab.BridgeName)
 	must(t, err)
 	must(t, l.Router.Do(func() error {
@@ -247,7 +250,14 @@ func TestReplaceMovesAndReturns(t *testing.T) {
 			if during := topologyOf(t, l); during == before {
 				t.Fatalf("nothing has changed; this test would notice nothing:\n%s", during)
 			}
-			b.end(syscall.SIGTERM)
+			if code := b.end(syscall.SIGTERM); code != exitFine {
+				t.Errorf("exit code %d", code)
+			}
+			for _, line := range b.log {
+				if strings.Contains(line, "not quite") {
+					t.Error(line)
+				}
+			}
 			if diff := changes(before, topologyOf(t, l)); diff != "" {
 				t.Errorf("different afterwards:\n%s", diff)
 			}

@@ -39,6 +39,9 @@ func (a *ageing) adjust(ageingTime time.Duration) {
 
 // age reads the marks and refreshes what needs it.
 func (c *Controller) age() {
+	if c.replaced.unaddressed {
+		c.reconcile()
+	}
 	br, ok := c.links.byName(c.bridgeName())
 	if !ok || br.Bridge == nil || len(c.stations) == 0 {
 		return

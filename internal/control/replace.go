@@ -30,6 +30,9 @@ type replaced struct {
 	why      map[string]string    // why a device is not taken, by its name
 	local    map[datapath.StationKey]station
 	noXDP    map[int]string // why a lone wire cannot use XDP, by ifindex
+	// unaddressed: all ports of a bridge were taken, since it had no address by
+	// which the box could be reached. It may get one.
+	unaddressed bool
 	// since when devices are in no bridge, which may be about to get them.
 	nobodys map[int]time.Time
 }

@@ -153,50 +153,56 @@ func (w *wanting) reachable(ifindex int) []netip.Addr {
 }
 
 // keepReachable takes those devices off the list that are the last ports of
-// the bridge by which the box is reached.
+// the bridge by which the box is reached. What is taken already stays taken,
+// unless the bridge had no address then: it may only have waited for one.
 func (w *wanting) keepReachable(want map[int]topology.Place) {
 	c := w.c
+	r := &c.replaced
+	waiting := r.unaddressed
+	r.unaddressed = false
 	br, ok := c.links.byName(c.config.Main.Bridge)
 	if !ok {
 		return
 	}
-	var last []bridge.Link
-	kept, carrier := 0, false
+	var last []string
+	isLast := map[int]bool{}
+	kept, carrier, news := 0, false, false
 	for _, l := range c.links {
-		if l.Master != br.Index {
-			continue
-		}
-		if _, wants := want[l.Index]; wants {
-			last = append(last, l)
-		} else if l.Up {
+		t := r.taken[l.Index]
+		_, wants := want[l.Index]
+		switch {
+		case wants && (l.Master == br.Index || t != nil && t.before.Bridge == br.Name):
+			last, isLast[l.Index] = append(last, l.Name), true
+			news = news || t == nil
+		case l.Master == br.Index && l.Up:
 			kept++
 			carrier = carrier || l.Carrier
 		}
 	}
-	addresses := w.reachable(br.Index)
-	if len(last) == 0 || len(addresses) == 0 {
+	if len(last) == 0 {
 		return
 	}
-	slices.SortFunc(last, func(a, b bridge.Link) int { return strings.Compare(a.Name, b.Name) })
-	names := make([]string, len(last))
-	for i, l := range last {
-		names[i] = l.Name
-	}
+	addresses := w.reachable(br.Index)
+	slices.Sort(last)
 	switch {
-	case kept == 0 && !c.config.Main.Force:
+	case kept == 0 && len(addresses) == 0:
+		r.unaddressed = true
+	case kept == 0 && !c.config.Main.Force && (news || waiting):
 		verb := "is the last port"
 		if len(last) > 1 {
 			verb = "are the last ports"
 		}
 		reason := fmt.Sprintf("%s %s of %s, which has the box's address %s: it could not be reached any more (option force '1' of section main takes all ports all the same)",
-			strings.Join(names, " and "), verb, br.Name, addresses[0])
-		for _, l := range last {
-			delete(want, l.Index)
-			c.replaced.why[l.Name] = reason
+			strings.Join(last, " and "), verb, br.Name, addresses[0])
+		for index := range isLast {
+			if r.taken[index] == nil || waiting {
+				delete(want, index)
+				r.why[c.links[index].Name] = reason
+			}
 		}
 		w.dropHalfWires(want)
-	case !carrier:
-		c.log.Warn("no port that the box keeps has a link: it cannot be reached at present", "bridge", br.Name, "taken", strings.Join(names, " "))
+	case !carrier && news && len(addresses) > 0:
+		c.log.Warn("no port that the box keeps has a link: it cannot be reached at present", "bridge", br.Name, "taken", strings.Join(last, " "))
 	}
 }
 
@@ -219,7 +225,7 @@ func (w *wanting) dropHalfWires(want map[int]topology.Place) {
 	}
 	maps.DeleteFunc(want, func(index int, _ topology.Place) bool {
 		if ends[index] || c.replaced.taken[index] != nil {
-			return false
+			return false // the other end may only be absent
 		}
 		c.replaced.why[c.links[index].Name] = "the other end of its wire cannot be taken"
 		return true

@@ -132,9 +132,7 @@ func (s *Snapshot) settle() error {
 		return refused
 	}
 	refused = errors.Join(refused, applyVLANs(d.index, s.VLANs))
-	for _, a := range s.Addresses {
-		refused = errors.Join(refused, applyAddress(d.index, a))
-	}
+	refused = errors.Join(refused, applyAddresses(d.index, s.Addresses))
 	for _, g := range s.Groups {
 		refused = errors.Join(refused, applyGroup(d.master, d.index, g))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -53,7 +54,33 @@ const (
 	nudNoARP, nudPermanent = 0x40, 0x80
 )
 
-func applyAddress(index int, a Address) error {
+// applyAddresses sets a port's addresses. One without a VLAN gets the kernel to
+// add it in each of the port's VLANs as well, so what was not there goes again.
+func applyAddresses(index int, want []Address) error {
+	if len(want) == 0 {
+		return nil
+	}
+	var refused error
+	for _, a := range want {
+		refused = errors.Join(refused, changeAddress(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, index, a))
+	}
+	d, err := read(index, "")
+	if err != nil {
+		return errors.Join(refused, err)
+	}
+	have, err := readAddresses(d)
+	if err != nil {
+		return errors.Join(refused, err)
+	}
+	for _, a := range have {
+		if a.VLAN != 0 && !slices.Contains(want, a) {
+			refused = errors.Join(refused, changeAddress(unix.RTM_DELNEIGH, 0, index, a))
+		}
+	}
+	return refused
+}
+
+func changeAddress(command, how, index int, a Address) error {
 	mac, err := net.ParseMAC(a.MAC)
 	if err != nil {
 		return err
@@ -71,13 +98,15 @@ func applyAddress(index int, a Address) error {
 	nl.NativeEndian().PutUint32(msg[4:], uint32(index))
 	nl.NativeEndian().PutUint16(msg[8:], state)
 	msg[10] = flags
-	req := nl.NewNetlinkRequest(unix.RTM_NEWNEIGH, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
-	req.AddRawData(append(msg, nl.NewRtAttr(ndaLladdr, mac).Serialize()...))
+	// All of it raw: what is added as data comes before what is raw.
+	msg = append(msg, nl.NewRtAttr(ndaLladdr, mac).Serialize()...)
 	if a.VLAN != 0 {
-		req.AddData(nl.NewRtAttr(ndaVLAN, nl.Uint16Attr(a.VLAN)))
+		msg = append(msg, nl.NewRtAttr(ndaVLAN, nl.Uint16Attr(a.VLAN)).Serialize()...)
 	}
+	req := nl.NewNetlinkRequest(command, unix.NLM_F_ACK|how)
+	req.AddRawData(msg)
 	if _, err := req.Execute(unix.NETLINK_ROUTE, 0); err != nil {
-		return fmt.Errorf("add station %s: %w", a.MAC, err)
+		return fmt.Errorf("set station %s in VLAN %d: %w", a.MAC, a.VLAN, err)
 	}
 	Step()
 	return nil
@@ -163,8 +192,7 @@ func applyGroup(bridge, port int, g Group) error {
 	msg[0] = unix.AF_BRIDGE
 	nl.NativeEndian().PutUint32(msg[4:], uint32(bridge))
 	req := nl.NewNetlinkRequest(rtmNewMDB, unix.NLM_F_ACK|unix.NLM_F_CREATE)
-	req.AddRawData(msg)
-	req.AddData(nl.NewRtAttr(mdbSetEntry, append(nl.Uint32Attr(uint32(port)), rest...)))
+	req.AddRawData(append(msg, nl.NewRtAttr(mdbSetEntry, append(nl.Uint32Attr(uint32(port)), rest...)).Serialize()...))
 	_, err = req.Execute(unix.NETLINK_ROUTE, 0)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add a multicast group: %w", err)
