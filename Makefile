@@ -64,7 +64,21 @@ test: need-go ## run every test, also on four aarch64 kernels under QEMU (root);
 	@scripts/need-root test
 	@scripts/need dbus-daemon:dbus busybox:busybox lua5.1:lua5.1
 	go test -count=1 -p 1 ./...
+	@$(MAKE) --no-print-directory test-luci
 	@if [ "$(VM)" = 0 ]; then echo "VM=0: the tests on aarch64 kernels were left out"; else $(MAKE) --no-print-directory test-vm; fi
+
+.PHONY: test-luci
+test-luci: need-go ## run the tests of the LuCI pages, in a browser, too (root); XDPL2_LUCI=folder: in a real LuCI as well
+	@scripts/need-root test-luci
+	@scripts/need-luci browser
+	@$(MAKE) --no-print-directory -s build
+	go build -trimpath -o build/luci-site ./test/luci/site
+	cd test/luci && node --test --test-reporter=spec .
+
+.PHONY: luci-po
+luci-po: ## bring the LuCI pages' translations in line with their messages
+	@scripts/need-luci
+	node test/luci/pot.mjs
 
 .PHONY: test-vm
 test-vm: need-go ## run the lab and data path tests on aarch64 kernels; one of them: KERNEL=5.10
@@ -89,6 +103,7 @@ generate: need-go ## compile the BPF programs and make the Go bindings again
 .PHONY: check
 check: need-go ## formatting, vet, staticcheck, shellcheck, and that generated files are current
 	@scripts/need clang-16:clang-16 llvm-strip-16:llvm-16 shellcheck:shellcheck mandoc:mandoc
+	@scripts/need-luci
 	scripts/check
 
 .PHONY: clean

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/lab"
@@ -297,4 +298,42 @@ func TestUnequalWire(t *testing.T) {
 		must(t, hostHandle.LinkSetMTU(hostDev, 1500))
 		transfer(t, h1, h2, false)
 	})
+}
+
+// TestFilteredWire: what somebody's filter would see is left to the bridge, and
+// the ports with it. When the filter goes they are taken.
+func TestFilteredWire(t *testing.T) {
+	l := lab.ForTest(t, lab.Options{NoIPv6: true})
+	h, err := l.Router.Handle()
+	must(t, err)
+	eth1, err := h.LinkByName("eth1")
+	must(t, err)
+	index := eth1.Attrs().Index
+	must(t, h.QdiscAdd(&netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}))
+	attrs := netlink.FilterAttrs{LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Priority: 9, Protocol: unix.ETH_P_ALL}
+	if err := h.FilterAdd(&netlink.U32{FilterAttrs: attrs, ClassId: netlink.MakeHandle(1, 1)}); err != nil {
+		t.Skipf("needs tc filters of kind u32 (%v)", err)
+	}
+	b := newBox(t, l, wireConf("replace", "auto", twoWay...))
+	b.start()
+	b.waitFiltered("eth1", "there is a tc filter (u32) at the ingress of eth1")
+	b.waitFiltered("eth2", "target eth1 cannot be used")
+	if master(t, l, "eth1") != lab.BridgeName || master(t, l, "eth2") != lab.BridgeName {
+		t.Error("the ports were taken all the same")
+	}
+	b.ping(l.Hosts[0].NS, l.Hosts[1])
+	must(t, h.FilterDel(&netlink.GenericFilter{FilterAttrs: attrs, FilterType: "u32"}))
+	b.waitFiltered("eth1", "")
+	b.waitAccelerating()
+	if master(t, l, "eth1") != "" {
+		t.Error("eth1 was not taken")
+	}
+	b.ping(l.Hosts[0].NS, l.Hosts[1])
+	// One that comes later has the ports given back.
+	must(t, h.FilterAdd(&netlink.U32{FilterAttrs: attrs, ClassId: netlink.MakeHandle(1, 1)}))
+	b.waitFiltered("eth1", "there is a tc filter (u32) at the ingress of eth1")
+	b.wait("the ports to be given back", func() bool {
+		return master(t, l, "eth1") == lab.BridgeName && master(t, l, "eth2") == lab.BridgeName
+	})
+	b.ping(l.Hosts[0].NS, l.Hosts[1])
 }

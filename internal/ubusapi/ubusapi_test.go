@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,7 +105,59 @@ func generic(t *testing.T, text []byte) (v any) {
 	if err := json.Unmarshal(text, &v); err != nil {
 		t.Fatal(err)
 	}
+	return listed(v)
+}
+
+// listed makes empty lists of nothing: where JSON may have null, blobmsg has a
+// list without elements.
+func listed(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return []any{}
+	case []any:
+		for i := range v {
+			v[i] = listed(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = listed(v[key])
+		}
+	}
 	return v
+}
+
+// TestLuCIMayAsk: LuCI's access file grants every question to who may read, and
+// every change to who may write.
+func TestLuCIMayAsk(t *testing.T) {
+	text, err := os.ReadFile("../../luci-app/root/usr/share/rpcd/acl.d/luci-app-xdpl2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups map[string]struct {
+		Read, Write struct{ Ubus map[string][]string }
+	}
+	if err := json.Unmarshal(text, &groups); err != nil {
+		t.Fatal(err)
+	}
+	group := groups["luci-app-xdpl2"]
+	var questions, changes []string
+	for _, m := range api.Methods() {
+		if m.Changes {
+			changes = append(changes, m.Name)
+		} else {
+			questions = append(questions, m.Name)
+		}
+	}
+	for _, name := range questions {
+		if !slices.Contains(group.Read.Ubus[Path], name) {
+			t.Errorf("%s may not be asked", name)
+		}
+	}
+	for _, name := range changes {
+		if !slices.Contains(group.Write.Ubus[Path], name) || slices.Contains(group.Read.Ubus[Path], name) {
+			t.Errorf("%s is not for who may write alone", name)
+		}
+	}
 }
 
 // TestCountersAreInt64: an int32 would wrap after minutes.

@@ -185,6 +185,19 @@ func (s *Server) call(ctx context.Context, params []json.RawMessage) (any, *rpcE
 	return result(status, reply, len(reply) > 0), nil
 }
 
+// Local calls one of the own objects for a session, as LuCI's server side does.
+func (s *Server) Local(sid, object, method string, args Table) (any, ubus.Status) {
+	session := s.session(sid)
+	f := s.objects()[object][method]
+	switch {
+	case f == nil:
+		return nil, ubus.StatusMethodNotFound
+	case !session.May("ubus", object, method):
+		return nil, ubus.StatusPermissionDenied
+	}
+	return f(session, args)
+}
+
 func result(status ubus.Status, data any, has bool) []any {
 	if has {
 		return []any{int32(status), data}

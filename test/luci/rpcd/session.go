@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/xdpl2/xdpl2/internal/ubus"
@@ -166,16 +167,18 @@ func (s *Session) May(scope, object, function string) bool {
 		return false
 	}
 	for pattern, functions := range s.access[scope] {
-		if ok, err := path.Match(pattern, object); err != nil || !ok {
-			continue
-		}
-		for _, f := range functions {
-			if ok, err := path.Match(f, function); err == nil && ok {
-				return true
-			}
+		if matchesPattern(pattern, object) && slices.ContainsFunc(functions, func(f string) bool { return matchesPattern(f, function) }) {
+			return true
 		}
 	}
 	return false
+}
+
+// matchesPattern is fnmatch as rpcd calls it: a star matches slashes, too.
+func matchesPattern(pattern, name string) bool {
+	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\x01") }
+	ok, err := path.Match(flat(pattern), flat(name))
+	return err == nil && ok
 }
 
 func (s *Server) session(id string) *Session {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/xdpl2/xdpl2/internal/ubus"
 	"github.com/xdpl2/xdpl2/uci"
@@ -62,6 +63,9 @@ func (s *Server) uciGet(session *Session, args Table) (any, ubus.Status) {
 	name, status := s.config(session, args, "read")
 	if status != ubus.StatusOK {
 		return nil, status
+	}
+	if strings.Contains(name, "/") {
+		return nil, ubus.StatusNotFound
 	}
 	pkg, err := s.tree(session).Package(name)
 	if err != nil {

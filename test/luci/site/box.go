@@ -185,8 +185,8 @@ func (b *box) traffic(on bool) error {
 	for _, flow := range []struct {
 		from, to     *lab.Host
 		rate, length int
-	}{{h[0], h[1], 3000, 1514}, {h[1], h[0], 1000, 1514}, {h[2], h[0], 500, 300}} {
-		s, err := b.lab.StartStream(context.Background(), flow.from, flow.to, lab.StreamOptions{Rate: flow.rate, Length: flow.length})
+	}{{h[0], h[1], 300, 1514}, {h[1], h[0], 100, 1514}, {h[2], h[0], 50, 300}} {
+		s, err := b.lab.StartStream(context.Background(), flow.from, flow.to, lab.StreamOptions{Rate: b.load * flow.rate, Length: flow.length})
 		if err != nil {
 			return err
 		}

@@ -37,6 +37,7 @@ type options struct {
 	theme  string
 	listen string
 	noLab  bool
+	load   int
 }
 
 func main() {
@@ -47,6 +48,7 @@ func main() {
 	flag.StringVar(&o.theme, "theme", "", "a real theme's luci-static `folder`, with the real LuCI")
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on")
 	flag.BoolVar(&o.noLab, "no-lab", false, "no router and no daemon: only the pages and an empty bus")
+	flag.IntVar(&o.load, "load", 1, "how much traffic there is, in `units` of 450 frames a second")
 	flag.Parse()
 	if err := run(&o); err != nil {
 		fmt.Fprintln(os.Stderr, "site:", err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/xdpl2/xdpl2/internal/ubus"
 	"github.com/xdpl2/xdpl2/test/luci/rpcd"
 )
 
@@ -25,9 +26,10 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <title>xdpl2</title>
+<link rel="icon" href="data:,">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 {{if .Media}}<link rel="stylesheet" href="{{.Media}}/cascade.css">
-<link rel="stylesheet" media="only screen and (max-device-width: 854px)" href="{{.Media}}/mobile.css">{{end}}
+{{if .Real}}<link rel="stylesheet" media="only screen and (max-device-width: 854px)" href="{{.Media}}/mobile.css">{{end}}{{end}}
 <script>var TRANSLATIONS = {{.Translations}};</script>
 <script src="/luci-static/resources/cbi.js"></script>
 <script>
@@ -53,6 +55,37 @@ if (typeof sfh == 'function') {
 </html>
 `))
 
+// serveApply is how LuCI's "Save & Apply" reaches rpcd: through its server side,
+// which knows the session by a token.
+func serveApply(w http.ResponseWriter, r *http.Request, server *rpcd.Server) {
+	token := r.FormValue("token")
+	done := http.StatusNoContent
+	var status ubus.Status
+	switch r.PathValue("action") {
+	case "apply_rollback":
+		_, status = server.Local(token, "uci", "apply", rpcd.Table{"rollback": true, "timeout": 90.0})
+		done = http.StatusOK
+	case "apply_unchecked":
+		_, status = server.Local(token, "uci", "apply", rpcd.Table{"rollback": false})
+	case "confirm":
+		_, status = server.Local(token, "uci", "confirm", nil)
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	switch {
+	case status == ubus.StatusNoData:
+		w.WriteHeader(http.StatusNoContent)
+	case status != ubus.StatusOK:
+		http.Error(w, status.Error(), http.StatusBadRequest)
+	case done == http.StatusOK:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{"token": token})
+	default:
+		w.WriteHeader(done)
+	}
+}
+
 var tabs = []string{"overview", "settings", "explain", "benchmark"}
 
 // pages serves the pages, LuCI's runtime, /ubus/, and commands for tests.
@@ -64,6 +97,7 @@ func pages(o *options, server *rpcd.Server, b *box) http.Handler {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
+	mux.HandleFunc("POST "+scriptName+"/admin/uci/{action}", func(w http.ResponseWriter, r *http.Request) { serveApply(w, r, server) })
 	mux.HandleFunc("GET /luci-static/", func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, o) })
 	mux.HandleFunc("POST /test/{command}", func(w http.ResponseWriter, r *http.Request) {
 		if err := b.command(r); err != nil {
@@ -165,7 +199,7 @@ func servePage(w http.ResponseWriter, r *http.Request, o *options, server *rpcd.
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return page.Execute(w, map[string]any{
-		"Lang": lang, "Dark": q.Get("dark"), "Media": media, "Translations": translations, "Tab": tab, "Tabs": tabs,
+		"Lang": lang, "Dark": q.Get("dark"), "Media": media, "Real": o.luci != "", "Translations": translations, "Tab": tab, "Tabs": tabs,
 		"Env": template.JS(env), "View": "xdpl2/" + tab,
 	})
 }

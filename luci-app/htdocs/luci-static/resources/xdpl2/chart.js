@@ -178,7 +178,7 @@ return baseclass.extend({
 			line('', p.age < 1 ? _('now') : _('%s ago').format(words.duration(p.age)), ''),
 			line('redirected', _('redirected'), words.rate(p.redirected, this.unit)),
 			line('passed', _('passed to the bridge'), words.rate(p.passed, this.unit)),
-			line('', _('share'), words.percent(sum > 0 ? p.redirected / sum : null))
+			line('', this.unit == 'bits' ? _('share of bits') : _('share of frames'), words.percent(sum > 0 ? p.redirected / sum : null))
 		].forEach(function(n) { this.tip.appendChild(n) }, this);
 
 		this.tip.hidden = false;

@@ -21,16 +21,37 @@ function bytes(s) {
 	return unescape(encodeURIComponent(s)).length;
 }
 
+/** An IPv4 address, or an IPv6 address in brackets, a colon and a port. */
+function addressAndPort(value) {
+	var m = value.match(/^(?:(\d{1,3}(?:\.\d{1,3}){3})|\[([0-9a-f:.]+)(?:%[^\]%]+)?\]):(\d{1,5})$/i);
+
+	if (!m || +m[3] < 1 || +m[3] > 65535)
+		return false;
+
+	if (m[1])
+		return m[1].split('.').every(function(n) { return +n <= 255 && String(+n) === n });
+
+	/* The browser knows what an IPv6 address is. */
+	try {
+		return new URL('http://[' + m[2] + ']/').hostname.length > 2;
+	}
+	catch (e) {
+		return false;
+	}
+}
+
 function parses(o, value) {
 	switch (o.type) {
 	case 'boolean':
-		return booleans.hasOwnProperty(value);
+		return Object.prototype.hasOwnProperty.call(booleans, value);
 	case 'choice':
 		return o.choices.indexOf(value) >= 0;
 	case 'number':
 		return (/^[0-9]{1,10}$/).test(value) && +value >= o.min && +value <= o.max;
 	case 'device':
-		return value != '' && value != '.' && value != '..' && bytes(value) <= 15 && !(/[\/:\s]/).test(value);
+		return value != '' && value != '.' && value != '..' && bytes(value) <= 15 && !(/[/:\s]/).test(value);
+	case 'address':
+		return addressAndPort(value);
 	case 'mac':
 		var hex = value.replace(/[:.-]/g, '');
 

@@ -17,7 +17,7 @@ return baseclass.extend({
 	/** The tab of an option of main. */
 	tab: {
 		enabled: 'general', mode: 'general', topology: 'general', bridge: 'general', engine: 'general',
-		adapt: 'advanced', max_stations: 'advanced', bypass_filters: 'advanced', wireless: 'advanced', dbus: 'advanced', log_level: 'advanced'
+		adapt: 'advanced', max_stations: 'advanced', force: 'advanced', bypass_filters: 'advanced', wireless: 'advanced', dbus: 'advanced', metrics: 'advanced', log_level: 'advanced'
 	},
 
 	/** Titles, by section and option. */
@@ -31,9 +31,11 @@ return baseclass.extend({
 				adapt: _('Adapt under load'),
 				bridge: _('Bridge'),
 				max_stations: _('Number of stations'),
+				force: _('Take the last way to the box'),
 				bypass_filters: _('Bypass bridge filters'),
 				wireless: _('Wireless ports'),
 				dbus: _('D-Bus'),
+				metrics: _('Metrics'),
 				log_level: _('Log level')
 			},
 			port: {

@@ -21,7 +21,7 @@ function verdicts() {
 		pass_same_port: _('receiver is behind the port that the frame came from'),
 		pass_blocked: _('a port is down or not forwarding (STP)'),
 		pass_isolated: _('both ports are isolated'),
-		pass_vlan: _('the VLAN is the bridge\'s business'),
+		pass_vlan: _('its VLAN is not carried here, or cannot be told: the bridge decides'),
 		pass_mtu: _('longer than the leaving port\'s MTU allows'),
 		pass_filtered: _('a bridge filter wants to see it'),
 		pass_malformed: _('not a proper Ethernet frame'),

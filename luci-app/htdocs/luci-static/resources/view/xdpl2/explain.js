@@ -163,7 +163,7 @@ return view.extend({
 		about.forEach(function(a) { lines.push(E('dt', {}, [ a[0] ]), E('dd', {}, [ a[1] ])) });
 
 		this.put([ page.notice(fast ? 'good' : 'idle', fast ? _('It goes past the bridge') : _('It goes through the bridge'), [
-			E('p', { 'class': 'x-answer' }, [ e.text ]),
+			E('p', { 'class': 'x-answer', 'lang': 'en' }, [ e.text ]),
 			E('div', { 'class': 'x-detail' }, [ E('dl', {}, lines) ])
 		]) ]);
 	}

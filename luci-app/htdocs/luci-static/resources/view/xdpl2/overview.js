@@ -186,7 +186,7 @@ return view.extend({
 			/* A service that is switched off runs no daemon. */
 			set(this.headline, [ page.mark({ level: 'idle', mark: '–' }), ' ', _('Switched off: the bridge carries everything') ]);
 			this.subline.textContent = '';
-			set(this.notices, [ this.firstSteps() ]);
+			set(this.notices, [ this.firstSteps(uci.sections('xdpl2', 'port').length) ]);
 			this.button.disabled = page.readonly() || !configured;
 
 			if (!configured)
@@ -200,9 +200,8 @@ return view.extend({
 		set(this.notices, [ page.trouble(trouble.kind == 'absent' ? { kind: 'stopped' } : trouble) ]);
 	},
 
-	/** What to do before it is switched on for the first time. */
-	firstSteps: function() {
-		var n = uci.sections('xdpl2', 'port').length;
+	/** What to do before it is switched on for the first time; n is how many ports are configured. */
+	firstSteps: function(n) {
 
 		return page.notice('idle', n ? _('Ready') : _('No port is configured yet'), [
 			E('p', {}, [ n
@@ -312,11 +311,8 @@ return view.extend({
 
 		this.attended = key;
 
-		if (!s.enabled)
-			return set(this.attention, [ this.firstSteps() ]);
-
-		if (!s.ports.length)
-			return set(this.attention, [ this.firstSteps() ]);
+		if (!s.enabled || !s.ports.length)
+			return set(this.attention, [ this.firstSteps(s.ports.length) ]);
 
 		if (!others.length)
 			return set(this.attention, []);
