@@ -72,17 +72,18 @@ type DatapathPortCounters struct {
 type DatapathPortFlag uint32
 
 const (
-	DatapathPortFlagPORT_ENABLED      DatapathPortFlag = 1
-	DatapathPortFlagPORT_FORWARDING   DatapathPortFlag = 2
-	DatapathPortFlagPORT_LEARNS       DatapathPortFlag = 4
-	DatapathPortFlagPORT_ISOLATED     DatapathPortFlag = 8
-	DatapathPortFlagPORT_FILTERED     DatapathPortFlag = 16
-	DatapathPortFlagPORT_VLAN         DatapathPortFlag = 32
-	DatapathPortFlagPORT_PASS_TAGGED  DatapathPortFlag = 64
-	DatapathPortFlagPORT_HIDES_TAGS   DatapathPortFlag = 128
-	DatapathPortFlagPORT_LOSES_TAGS   DatapathPortFlag = 256
-	DatapathPortFlagPORT_KEEPS_EGRESS DatapathPortFlag = 512
-	DatapathPortFlagPORT_LOCKED       DatapathPortFlag = 1024
+	DatapathPortFlagPORT_ENABLED        DatapathPortFlag = 1
+	DatapathPortFlagPORT_FORWARDING     DatapathPortFlag = 2
+	DatapathPortFlagPORT_LEARNS         DatapathPortFlag = 4
+	DatapathPortFlagPORT_ISOLATED       DatapathPortFlag = 8
+	DatapathPortFlagPORT_FILTERED       DatapathPortFlag = 16
+	DatapathPortFlagPORT_VLAN           DatapathPortFlag = 32
+	DatapathPortFlagPORT_PASS_TAGGED    DatapathPortFlag = 64
+	DatapathPortFlagPORT_HIDES_TAGS     DatapathPortFlag = 128
+	DatapathPortFlagPORT_LOSES_TAGS     DatapathPortFlag = 256
+	DatapathPortFlagPORT_KEEPS_EGRESS   DatapathPortFlag = 512
+	DatapathPortFlagPORT_LOCKED         DatapathPortFlag = 1024
+	DatapathPortFlagPORT_FILTERS_EGRESS DatapathPortFlag = 2048
 )
 
 type DatapathPortVlans struct {

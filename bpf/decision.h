@@ -110,7 +110,7 @@ static __always_inline __u32 leave_by(struct decision *out, const struct frame *
 		return PASS_BLOCKED;
 	if (unlikely(own_flags & flags & PORT_ISOLATED))
 		return PASS_ISOLATED;
-	if (unlikely(frame->blind && (flags & PORT_KEEPS_EGRESS)))
+	if (unlikely(flags & (frame->blind ? PORT_KEEPS_EGRESS | PORT_FILTERS_EGRESS : PORT_FILTERS_EGRESS)))
 		return PASS_FILTERED;
 	if (unlikely(frame->blind && (own_flags & PORT_HIDES_TAGS) && (flags & PORT_LOSES_TAGS)))
 		return PASS_VLAN;

@@ -64,8 +64,9 @@ enum port_flag {
 	PORT_PASS_TAGGED = 1 << 6, /* VLAN devices sit on the port: pass tagged frames */
 	PORT_HIDES_TAGS = 1 << 7,  /* a tag may be outside the data, where XDP cannot see it */
 	PORT_LOSES_TAGS = 1 << 8,  /* such a tag would be lost when XDP sends the frame here */
-	PORT_KEEPS_EGRESS = 1 << 9, /* a shaper or filter on the way out: XDP would go past it */
+	PORT_KEEPS_EGRESS = 1 << 9, /* a qdisc or tc filter on the way out: XDP would go past it */
 	PORT_LOCKED = 1 << 10,	 /* only control frames teach the bridge anything here (802.1X) */
+	PORT_FILTERS_EGRESS = 1 << 11, /* a filter on the way out that tc, too, would go past */
 };
 
 /* What a port is in one VLAN of a VLAN-aware bridge (port_vlans.vid). */

@@ -91,7 +91,7 @@ func printStatus(e *env, s *api.Status) {
 		case f.Bypassed:
 			fmt.Fprintf(e.stdout, "FILTER BYPASSED (option bypass_filters): %s; frames of %s are accelerated past it\n", f.Text, ports)
 		case f.Place == api.FilterLeaving:
-			fmt.Fprintf(e.stdout, "filter: %s; XDP engines leave frames to %s to the bridge\n", f.Text, ports)
+			fmt.Fprintf(e.stdout, "filter: %s; frames to %s go through the bridge where it would not see them else\n", f.Text, ports)
 		}
 	}
 	if len(s.Ports) == 0 {

@@ -77,10 +77,20 @@ func (c *Controller) filtersAt(l bridge.Link) []filters.Filter {
 // port.
 func (c *Controller) guardFlags(l bridge.Link) datapath.PortFlags {
 	var flags datapath.PortFlags
-	if c.egressOf(l.Name, l.Index) != "" {
+	if c.guards.state.Shapers[l.Index] != "" {
 		flags |= datapath.PortKeepsEgress
 	}
-	if !c.config.Main.BypassFilters && len(c.filtersAt(l)) > 0 {
+	if c.config.Main.BypassFilters {
+		return flags
+	}
+	for _, f := range c.guards.state.Behind(l.Name) {
+		if f.Kind == filters.TC {
+			flags |= datapath.PortKeepsEgress
+		} else {
+			flags |= datapath.PortFiltersEgress
+		}
+	}
+	if len(c.filtersAt(l)) > 0 {
 		flags |= datapath.PortFiltered
 	}
 	return flags
@@ -175,7 +185,7 @@ func (c *Controller) tellTaken() {
 			continue
 		}
 		others := slices.DeleteFunc(c.filtersAt(c.links[p.ifindex]), func(f filters.Filter) bool {
-			return f.Kind == "tc" && strings.Contains(f.Text, bridgerProgram)
+			return f.Kind == filters.TC && strings.Contains(f.Text, bridgerProgram)
 		})
 		if p.state == api.Accelerating || len(others) == 0 {
 			devices = append(devices, p.device)

@@ -243,6 +243,8 @@ func decisionCases() []decisionCase {
 		{name: "XDP past a shaper", program: macMode, change: setPort(out1, usual|PortKeepsEgress, mtu1500), frame: frame(b, a, ip4, 64), want: PassFiltered, xdpOnly: true},
 		{name: "XDP past a shaper, wire", program: wire, change: setPort(out1, usual|PortKeepsEgress, mtu1500), frame: frame(b, a, ip4, 64), want: PassFiltered, xdpOnly: true},
 		{name: "tc into a shaper", program: macMode, change: setPort(out1, usual|PortKeepsEgress, mtu1500), frame: frame(b, a, ip4, 64), want: Redirected, slot: out1, tcOnly: true},
+		{name: "past an egress chain", program: macMode, change: setPort(out1, usual|PortFiltersEgress, mtu1500), frame: frame(b, a, ip4, 64), want: PassFiltered},
+		{name: "past an egress chain, wire", program: wire, change: setPort(out1, usual|PortFiltersEgress, mtu1500), frame: frame(b, a, ip4, 64), want: PassFiltered},
 		{name: "from a port with a shaper", program: macMode, change: setPort(in, usual|PortKeepsEgress, mtu1500), frame: frame(b, a, ip4, 64), want: Redirected, slot: out1},
 		{name: "VLAN-aware bridge", program: macMode, change: setPort(in, usual|PortVLAN, mtu1500), frame: frame(b, a, ip4, 64), want: PassVLAN},
 		{name: "VLAN device on the port, tagged", program: macMode, change: setPort(in, usual|PortPassTagged, mtu1500), frame: tag(qTag, 10, frame(b, a, ip4, 64)), want: PassVLAN},

@@ -21,17 +21,18 @@ type PortFlags uint32
 
 // See the comments of enum port_flag in bpf/maps.h.
 const (
-	PortEnabled     = PortFlags(bpf.DatapathPortFlagPORT_ENABLED)
-	PortForwarding  = PortFlags(bpf.DatapathPortFlagPORT_FORWARDING)
-	PortLearns      = PortFlags(bpf.DatapathPortFlagPORT_LEARNS)
-	PortIsolated    = PortFlags(bpf.DatapathPortFlagPORT_ISOLATED)
-	PortFiltered    = PortFlags(bpf.DatapathPortFlagPORT_FILTERED)
-	PortVLAN        = PortFlags(bpf.DatapathPortFlagPORT_VLAN)
-	PortPassTagged  = PortFlags(bpf.DatapathPortFlagPORT_PASS_TAGGED)
-	PortHidesTags   = PortFlags(bpf.DatapathPortFlagPORT_HIDES_TAGS)
-	PortLosesTags   = PortFlags(bpf.DatapathPortFlagPORT_LOSES_TAGS)
-	PortKeepsEgress = PortFlags(bpf.DatapathPortFlagPORT_KEEPS_EGRESS)
-	PortLocked      = PortFlags(bpf.DatapathPortFlagPORT_LOCKED)
+	PortEnabled       = PortFlags(bpf.DatapathPortFlagPORT_ENABLED)
+	PortForwarding    = PortFlags(bpf.DatapathPortFlagPORT_FORWARDING)
+	PortLearns        = PortFlags(bpf.DatapathPortFlagPORT_LEARNS)
+	PortIsolated      = PortFlags(bpf.DatapathPortFlagPORT_ISOLATED)
+	PortFiltered      = PortFlags(bpf.DatapathPortFlagPORT_FILTERED)
+	PortVLAN          = PortFlags(bpf.DatapathPortFlagPORT_VLAN)
+	PortPassTagged    = PortFlags(bpf.DatapathPortFlagPORT_PASS_TAGGED)
+	PortHidesTags     = PortFlags(bpf.DatapathPortFlagPORT_HIDES_TAGS)
+	PortLosesTags     = PortFlags(bpf.DatapathPortFlagPORT_LOSES_TAGS)
+	PortKeepsEgress   = PortFlags(bpf.DatapathPortFlagPORT_KEEPS_EGRESS)
+	PortLocked        = PortFlags(bpf.DatapathPortFlagPORT_LOCKED)
+	PortFiltersEgress = PortFlags(bpf.DatapathPortFlagPORT_FILTERS_EGRESS)
 )
 
 // Port is the live state of a slot.

@@ -26,7 +26,9 @@ const (
 	Bridged Place = iota
 	// Arriving is every frame that arrives at a device.
 	Arriving
-	// Leaving is every frame that leaves by a device.
+	// Leaving is every frame that leaves by a device. XDP goes past all filters
+	// there, tc past those of nftables: the kernel does not call them for what
+	// tc has redirected at the ingress (nf_skip_egress).
 	Leaving
 )
 

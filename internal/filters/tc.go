@@ -26,6 +26,9 @@ const (
 	ingressHandle               = 0xffff0000
 )
 
+// TC is the kind of tc filters.
+const TC = "tc"
+
 // passive qdiscs send what they get as soon as the device takes it: what goes
 // past them has done nothing that anybody asked for. All others, also those
 // that are not known here, count as shaping.
@@ -128,7 +131,7 @@ func tcFilters(ifindex int, parent uint32, device string, place Place, ours stri
 		if what == "" || ours != "" && strings.HasPrefix(what, "bpf "+ours) {
 			continue
 		}
-		return []Filter{{Kind: "tc", Place: place, Device: device,
+		return []Filter{{Kind: TC, Place: place, Device: device,
 			Text:   fmt.Sprintf("there is a tc filter (%s) at the %s of %s", what, way, device),
 			Remedy: fmt.Sprintf("tc filter show dev %s %s shows it", device, way)}}, nil
 	}
