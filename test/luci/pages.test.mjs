@@ -61,6 +61,10 @@ function suite(name, args, skip, real) {
 				const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 				assert.ok(over <= 0, `the page is ${over} px wider than the window`);
 			}
+			catch (e) {
+				await page.screenshot({ path: join(shots, 'failed.png') });
+				throw e;
+			}
 			finally {
 				await page.context().close();
 			}

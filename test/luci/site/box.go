@@ -67,8 +67,8 @@ func (b *box) build(ctx context.Context) (err error) {
 		return err
 	}
 	// LuCI asks for these; what is in them does not matter here.
-	for _, name := range []string{"luci", "network", "wireless", "system"} {
-		if err := os.WriteFile(filepath.Join(b.dir, "config", name), nil, 0o600); err != nil {
+	for name, text := range map[string]string{"luci": "", "network": "", "system": "", "wireless": wireless} {
+		if err := os.WriteFile(filepath.Join(b.dir, "config", name), []byte(text), 0o600); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,16 @@ import (
 	"github.com/xdpl2/xdpl2/test/luci/rpcd"
 )
 
+// wireless is the configuration of the made-up wireless device.
+const wireless = `config wifi-device 'radio0'
+	option type 'mac80211'
+
+config wifi-iface 'wifi0'
+	option device 'radio0'
+	option mode 'ap'
+	option ssid 'lab'
+`
+
 // doubles are made-up objects of the rest of OpenWrt that LuCI asks: which
 // devices there are, and what the system can do. The browser of a test talks to
 // 127.0.0.1, which here is an address of br-lan.
@@ -47,7 +57,9 @@ func doubles() map[string]map[string]rpcd.Method {
 			"getHostHints": answer(rpcd.Table{
 				"02:00:5E:00:53:07": rpcd.Table{"name": "nas <b>one</b>", "ipaddrs": []string{"192.0.2.7"}, "ip6addrs": []string{}},
 			}),
-			"getWirelessDevices": answer(rpcd.Table{}),
+			"getWirelessDevices": answer(rpcd.Table{"radio0": rpcd.Table{"up": true, "interfaces": []rpcd.Table{
+				{"section": "wifi0", "ifname": "wlan0", "config": rpcd.Table{"mode": "ap", "ssid": "lab"}},
+			}}}),
 		},
 		"network":           {"get_proto_handlers": answer(rpcd.Table{"static": rpcd.Table{}, "dhcp": rpcd.Table{}})},
 		"network.interface": {"dump": answer(rpcd.Table{"interface": []any{}})},

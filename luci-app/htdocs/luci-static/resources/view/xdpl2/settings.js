@@ -113,6 +113,15 @@ return view.extend({
 				return v == null ? null : ([ '1', 'yes', 'on', 'true', 'enabled' ].indexOf(v) >= 0 ? '1' : '0');
 			};
 			f.editable = o.section == 'port';
+
+			/* Whether the mode is possible depends on which ports are on. */
+			if (o.section == 'port')
+				f.onchange = function() {
+					var mode = self.map.lookupOption('mode', 'main', 'xdpl2');
+
+					if (mode)
+						mode[0].triggerValidation('main');
+				};
 		}
 		else if (o.type == 'choice') {
 			if (!o.list && !o['default'])
@@ -207,6 +216,15 @@ return view.extend({
 
 			if (v != null)
 				config.main[name] = v;
+		});
+
+		/* So does what it says of the ports in the table. */
+		config.ports.forEach(function(p) {
+			var f = self.map.lookupOption('enabled', p['.name'], 'xdpl2'),
+			    v = f && f[0].isActive(p['.name']) ? f[0].formvalue(p['.name']) : null;
+
+			if (v != null)
+				p.enabled = v;
 		});
 
 		[ [ config.main ], config.ports, config.stations ].forEach(function(list) {
