@@ -2,6 +2,9 @@ module github.com/xdpl2/xdpl2
 
 go 1.26.0
 
+// npm puts packages there, one of which has Go code in it.
+ignore ./test/luci/node_modules
+
 require (
 	github.com/cilium/ebpf v0.22.0
 	github.com/godbus/dbus/v5 v5.2.4
