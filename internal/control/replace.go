@@ -152,8 +152,10 @@ func (c *Controller) moveDevices(want map[int]topology.Place) bool {
 			return false
 		}
 	}
-	if br, ok := c.links.byName(c.config.Main.Bridge); ok {
-		if err := topology.KeepMAC(br.Index, indexes...); err != nil {
+	taken := func(index int) bool { return r.taken[index] != nil }
+	fresh := slices.DeleteFunc(slices.Clone(indexes), taken)
+	if br, ok := c.links.byName(c.config.Main.Bridge); ok && len(fresh) > 0 {
+		if err := topology.KeepMAC(br.Index, fresh...); err != nil {
 			c.log.Warn("the bridge's address may change", "bridge", br.Name, "error", err)
 		}
 	}
@@ -314,6 +316,9 @@ func (c *Controller) lookAround() {
 func (c *Controller) movedByOthers(t *takenDevice, l bridge.Link) {
 	r := &c.replaced
 	master := c.links[l.Master]
+	if l.Master != 0 && master.Name == "" { // made just now
+		master, _ = bridge.Read(l.Master)
+	}
 	where := "out of " + t.into
 	if l.Master != 0 {
 		where = "into " + master.Name
