@@ -63,7 +63,7 @@ demo-shell: need-go ## the same lab, left open with a shell in it (root)
 test: need-go ## run every test, also on four aarch64 kernels under QEMU (root); VM=0 leaves these out
 	@scripts/need-root test
 	@scripts/need dbus-daemon:dbus busybox:busybox lua5.1:lua5.1
-	go test -count=1 -p 1 ./...
+	CGO_ENABLED=0 go test -count=1 -p 1 ./...
 	@$(MAKE) --no-print-directory test-luci
 	@if [ "$(VM)" = 0 ]; then echo "VM=0: the tests on aarch64 kernels were left out"; else $(MAKE) --no-print-directory test-vm; fi
 

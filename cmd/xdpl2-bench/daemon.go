@@ -106,6 +106,7 @@ func startDaemon(ctx context.Context, program, dir string, ns *lab.NS, config st
 	if err != nil {
 		return nil, fmt.Errorf("start the daemon: %w", err)
 	}
+	d.cmd.Stdout = d.cmd.Stderr
 	if err := ns.Start(d.cmd); err != nil {
 		return nil, fmt.Errorf("start the daemon: %w", err)
 	}

@@ -51,7 +51,7 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 		return err
 	}
 	level := &slog.LevelVar{}
-	log := newLog(e.stderr, level)
+	log := newLog(e.stdout, e.stderr, level)
 	for _, p := range problems {
 		log.Warn("configuration", "problem", p.Error())
 	}
@@ -69,6 +69,11 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 	c, err := control.New(cfg, problems, opts)
 	if err != nil {
 		return err
+	}
+	if err := dropCapabilities(); errors.Is(err, errors.ErrUnsupported) {
+		log.Debug("capabilities are kept: this binary is linked with C")
+	} else if err != nil {
+		log.Warn("capabilities are kept", "error", err)
 	}
 	listener, err := httpapi.Listen(e.runDir)
 	if err != nil {
@@ -110,19 +115,6 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 		log.Info("stopped, everything detached")
 	}
 	return err
-}
-
-// newLog writes lines without a time: procd and journald add their own.
-func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
-		Level: level,
-		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey && len(groups) == 0 {
-				return slog.Attr{}
-			}
-			return a
-		},
-	}))
 }
 
 // lockRunDir makes the run directory and keeps other daemons out of it, and out

@@ -116,6 +116,7 @@ func (b *box) launch(args ...string) {
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := b.cmd.StderrPipe()
 	must(b.t, err)
+	b.cmd.Stdout = b.cmd.Stderr
 	must(b.t, b.lab.Router.Start(b.cmd))
 	b.ended = make(chan struct{})
 	b.mu.Lock()
