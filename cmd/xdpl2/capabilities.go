@@ -14,16 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the daemon still may do after it has started. PERFMON is not about
-// performance counters here: without it the verifier puts barriers against
+// What the daemon still may do after it has started. NET_RAW opens the socket
+// through which the rules of ebtables and iptables are read. PERFMON is not
+// about performance counters here: without it the verifier puts barriers against
 // speculation into the programs, and they become slower.
-var keptCapabilities = []uint{unix.CAP_NET_ADMIN, unix.CAP_BPF, unix.CAP_PERFMON}
+var keptCapabilities = []uint{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_BPF, unix.CAP_PERFMON}
 
 // capabilitiesFor returns those to keep on a kernel whose last capability is
 // known. Before Linux 5.8 there is no CAP_BPF, and CAP_SYS_ADMIN stands for it.
 func capabilitiesFor(last uint) []uint {
 	if last < unix.CAP_BPF {
-		return []uint{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN}
+		return []uint{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYS_ADMIN}
 	}
 	return keptCapabilities
 }
