@@ -42,16 +42,18 @@ type Watcher struct {
 
 // pulled is what was read of each source.
 type pulled struct {
-	chains  []chain
-	nftErr  error
-	devices devices
-	shapers map[int]string
-	tc      []Filter
-	tcErr   error
-	called  calls
-	callErr error
-	old     []Filter // iptables and relatives, ebtables
-	ebt     ebtables
+	chains []chain
+	nftErr error
+	// nftCounts: some of the chains see bridged frames.
+	nftCounts bool
+	devices   devices
+	shapers   map[int]string
+	tc        []Filter
+	tcErr     error
+	called    calls
+	callErr   error
+	old       []Filter // iptables and relatives, ebtables
+	ebt       ebtables
 }
 
 // Open subscribes to the kernel's changes and reads what there is, in that
@@ -255,10 +257,10 @@ func (w *Watcher) poll() {
 		w.subscribeNFT()
 		w.pullNFT()
 	}
-	// A failed look is tried again. And while a chain counts, a look makes sure
-	// that it is not because a transaction was seen that then failed: such a
+	// A failed look is tried again. And while a table counts, a look makes sure
+	// that it does not because a transaction was seen that then failed: such a
 	// one adds to the chain's uses for a moment, and tells nobody.
-	if w.pulled.nftErr != nil || slices.ContainsFunc(w.pulled.chains, chain.matters) {
+	if w.pulled.nftErr != nil || w.pulled.nftCounts {
 		w.pullNFT()
 	}
 	if w.pulled.tcErr != nil {
@@ -272,6 +274,7 @@ func (w *Watcher) poll() {
 func (w *Watcher) settle() bool {
 	p := &w.pulled
 	all := nftFilters(p.chains, p.called, haveModule("nf_conntrack_bridge"))
+	p.nftCounts = len(all) > 0
 	all = append(all, p.tc...)
 	all = append(all, p.old...)
 	all = append(all, p.called.conntrack()...)
