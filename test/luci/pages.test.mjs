@@ -99,8 +99,9 @@ function suite(name, args, skip, real) {
 					await page.waitForTimeout(200);
 				const status = page.calls.filter(c => c.method == 'status');
 				assert.ok(status.length >= 4);
-				for (let i = 2; i < status.length; i++)
-					assert.ok(status[i].at - status[i - 1].at > 2000, `${status[i].at - status[i - 1].at} ms between two calls`);
+				// On average: a busy machine delays one call and not the next.
+				const seconds = (status.at(-1).at - status[1].at) / 1000;
+				assert.ok(status.length - 2 <= seconds / 3 + 1, `${status.length - 2} calls in ${seconds} s`);
 				assert.deepEqual(page.calls.filter(c => c.method != 'status').map(c => c.method), [ 'stations' ], 'the list of stations is asked for once');
 				await page.evaluate(() => {
 					Object.defineProperty(document, 'hidden', { value: true, configurable: true });

@@ -66,6 +66,7 @@ export async function startBrowser() {
 export async function open(browser, site, tab, options = {}) {
 	const { width = 1280, height = 800, dark = false, query = '', answers = {} } = options;
 	const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' });
+	context.setDefaultTimeout(90000); // never waited out on a machine that is not busy
 	const page = await context.newPage();
 	page.wrong = [];
 	page.calls = [];

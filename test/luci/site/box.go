@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,7 @@ type box struct {
 	cmd     *exec.Cmd  // the daemon; nil: none runs
 	ended   chan struct{}
 	streams []*lab.Stream
+	quiet   func() // ends the broadcasts
 }
 
 // config has a port of each state that a healthy box can have.
@@ -179,6 +181,10 @@ func (b *box) traffic(on bool) error {
 			s.Stop()
 		}
 		b.streams = nil
+		if b.quiet != nil {
+			b.quiet()
+			b.quiet = nil
+		}
 		return nil
 	}
 	h := b.lab.Hosts
@@ -192,6 +198,38 @@ func (b *box) traffic(on bool) error {
 		}
 		b.streams = append(b.streams, s)
 	}
+	return b.broadcast()
+}
+
+// broadcast has a host ask for an address that nobody has, ten times a second
+// for each unit of load: frames that the bridge floods.
+func (b *box) broadcast() error {
+	h := b.lab.Hosts[2]
+	sender, err := h.Sender()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	b.quiet = func() {
+		cancel()
+		<-done
+	}
+	frame := lab.ARPRequest(h.MAC, h.IP4, netip.MustParseAddr("192.0.2.99"))
+	go func() {
+		defer close(done)
+		defer sender.Close()
+		tick := time.NewTicker(100 * time.Millisecond / time.Duration(b.load))
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = sender.Send(frame) // the lab may be on its way down
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	return nil
 }
 
