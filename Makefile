@@ -90,6 +90,12 @@ test-parity: need-go ## compare the bridge with and without xdpl2, as long as yo
 	@scripts/need-root test-parity
 	go test -count=1 -timeout 0 -v ./internal/parity -run 'TestParity$$' -scenarios $(or $(N),10000) $(if $(SEED),-seed $(SEED)) $(if $(ENGINE),-engine $(ENGINE))
 
+.PHONY: test-packages
+test-packages: packages ## make the packages, check them, and install one in a lab router (root)
+	@scripts/need-root test-packages
+	@scripts/need busybox:busybox ar:binutils
+	XDPL2_PACKAGES=$(CURDIR)/build/packages go test -count=1 ./internal/pack/... ./scripts/pack ./test/install
+
 .PHONY: vm-shell
 vm-shell: need-go ## boot one kernel with daemon and lab inside: KERNEL=5.10
 	@scripts/need qemu-system-aarch64:qemu-system-arm xz:xz-utils
