@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds every wait; it is never waited out in a test that passes.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // A router is the lab's router with a root file system of its own: busybox, a
 // stand-in for OpenWrt's scripts, and a package manager.
@@ -44,8 +44,9 @@ func must(t *testing.T, err error) {
 // architectures of packages that run here.
 var architectures = map[string]string{"arm64": "aarch64_generic", "amd64": "x86_64"}
 
-// packageFile returns the package of the daemon that was made for this machine.
-func packageFile(t *testing.T) []byte {
+// packageFiles returns the package of the daemon that was made for this machine,
+// and the next release of it if that was made, too.
+func packageFiles(t *testing.T) (first, next []byte) {
 	t.Helper()
 	dir := os.Getenv("XDPL2_PACKAGES")
 	if dir == "" {
@@ -53,12 +54,14 @@ func packageFile(t *testing.T) []byte {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "xdpl2_*_"+architectures[runtime.GOARCH]+".ipk"))
 	must(t, err)
-	if len(files) != 1 {
-		t.Fatalf("expected one package of the daemon for %s in %s, got %v", architectures[runtime.GOARCH], dir, files)
+	if len(files) == 0 || len(files) > 2 {
+		t.Fatalf("expected one or two packages of the daemon for %s in %s, got %v", architectures[runtime.GOARCH], dir, files)
 	}
-	content, err := os.ReadFile(files[0])
-	must(t, err)
-	return content
+	for i, to := range []*[]byte{&first, &next}[:len(files)] {
+		*to, err = os.ReadFile(files[i])
+		must(t, err)
+	}
+	return first, next
 }
 
 func newRouter(t *testing.T) *router {
@@ -219,7 +222,7 @@ func (r *router) carries(ports int) {
 // ping pings from the first host to the second one and returns what was lost.
 func (r *router) ping(count int) (lost int) {
 	r.t.Helper()
-	stats, err := r.lab.Hosts[0].NS.Ping(r.t.Context(), r.lab.Hosts[1].IP4, lab.PingOptions{Count: count, Interval: 5 * time.Millisecond, Timeout: 5 * time.Second})
+	stats, err := r.lab.Hosts[0].NS.Ping(r.t.Context(), r.lab.Hosts[1].IP4, lab.PingOptions{Count: count, Interval: 5 * time.Millisecond, Timeout: patience})
 	must(r.t, err)
 	return stats.Lost()
 }

@@ -77,7 +77,7 @@ func (r *runner) runMatrix(ctx context.Context) (*report, error) {
 		if err != nil {
 			return nil, err
 		}
-		files, err := r.routerPackage(ctx, built)
+		files, err := r.routerPackages(ctx, built)
 		if err != nil {
 			return nil, err
 		}

@@ -167,22 +167,27 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 	return stdout.String(), nil
 }
 
-// routerPackage makes the daemon's OpenWrt package for the guests, if tests to be
-// run install it, and returns its place there and the file; else nothing.
-func (r *runner) routerPackage(ctx context.Context, packages []*testPackage) (map[string]string, error) {
+// routerPackages makes two releases of the daemon's OpenWrt package for the guests,
+// if tests to be run install them, and returns their places there and the files;
+// else nothing.
+func (r *runner) routerPackages(ctx context.Context, packages []*testPackage) (map[string]string, error) {
 	if !slices.ContainsFunc(packages, func(p *testPackage) bool { return "./"+p.name == installTests }) {
 		return nil, nil
 	}
-	out := filepath.Join(r.work, "packages")
-	r.out.progress("making the daemon's package")
-	cmd := exec.CommandContext(ctx, "go", "run", "./scripts/pack", "packages", "--arch", "aarch64_generic", "--out", out)
-	cmd.Dir = r.module.root
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("make packages: %w\n%s", err, strings.TrimSpace(string(text)))
+	files := map[string]string{}
+	for _, release := range []string{"1", "2"} {
+		out := filepath.Join(r.work, "packages-"+release)
+		r.out.progress("making the daemon's package, release %s", release)
+		cmd := exec.CommandContext(ctx, "go", "run", "./scripts/pack", "packages", "--arch", "aarch64_generic", "--release", release, "--out", out)
+		cmd.Dir = r.module.root
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("make packages: %w\n%s", err, strings.TrimSpace(string(text)))
+		}
+		found, err := filepath.Glob(filepath.Join(out, "xdpl2_*.ipk"))
+		if err != nil || len(found) != 1 {
+			return nil, fmt.Errorf("expected one package of the daemon in %s, got %v (%v)", out, found, err)
+		}
+		files[path.Join(guest.PackagesDir, filepath.Base(found[0]))] = found[0]
 	}
-	found, err := filepath.Glob(filepath.Join(out, "xdpl2_*.ipk"))
-	if err != nil || len(found) != 1 {
-		return nil, fmt.Errorf("expected one package of the daemon in %s, got %v (%v)", out, found, err)
-	}
-	return map[string]string{path.Join(guest.PackagesDir, filepath.Base(found[0])): found[0]}, nil
+	return files, nil
 }
