@@ -159,7 +159,7 @@ func (m *Manifest) setField(name, value string) error {
 	switch name {
 	case "Package":
 		if !packageName.MatchString(value) {
-			return fmt.Errorf("Package: %q is no package name", value)
+			return fmt.Errorf("field Package: %q is no package name", value)
 		}
 		m.Name = value
 	case "Title":

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=dash disable=SC1090,SC2013 # files of the router's; words, not lines
 # A stand-in for OpenWrt's functions.sh with what the packages' scripts and the
 # init script call, and the same effects: default_postinst and default_prerm
 # enable, start, stop and disable what a package brings.
@@ -13,7 +14,8 @@ config_get() { # VARIABLE SECTION OPTION DEFAULT
 		$1 == "config" { here = ($3 == section) }
 		here && $1 == "option" && $2 == option { print $3 }
 	' "$CONFIG_FILE" | tail -n 1)
-	eval "$1=\${value:-$4}"
+	[ -n "$value" ] || value=$4
+	eval "$1=\$value"
 }
 
 config_get_bool() {
