@@ -120,7 +120,12 @@ static __always_inline __u32 leave_by(struct decision *out, const struct frame *
 		if (unlikely(!(there & VLAN_FORWARDS)))
 			return vlan_verdict(there);
 		out->tag = tag_change(lane, there, &out->tci);
-		/* Outside XDP the tag is beside the data, and no part of the length. */
+		/*
+		 * Outside XDP the tag is beside the data, and no part of the length, but
+		 * the bridge puts one of the other kind back into the data.
+		 */
+		if (!frame->blind && frame->tagged && !lane->tagged)
+			len += VLAN_HLEN;
 		if (frame->blind && out->tag == TAG_PUSH)
 			len += VLAN_HLEN;
 		if (frame->blind && out->tag == TAG_POP)
