@@ -263,7 +263,7 @@ func (p *play) send(f *Frame) error {
 	}
 	if target, wired := p.sc.Layout.Wired(&p.box, p.isLocal, f, p.engineOf(f.Port), p.b.opts.TrustTags); wired {
 		at := place{port: target}
-		p.wired[at] = append(p.wired[at], f.Data)
+		p.wired[at] = append(p.wired[at], f.wire())
 		return nil
 	}
 	return p.b.alone.inject(f)
@@ -271,6 +271,9 @@ func (p *play) send(f *Frame) error {
 
 // inject has a host send a frame.
 func (s *side) inject(f *Frame) error {
+	if err := s.wire.mark(f.Hidden); err != nil {
+		return err
+	}
 	if err := s.wire.send(s.ends[f.Port], f.Data); err != nil {
 		return fmt.Errorf("send %s: %w", f, err)
 	}

@@ -61,7 +61,13 @@ func fill(dst, src [6]byte, etherType uint16, length int) []byte {
 }
 
 func (g *generator) add(port int, what string, data []byte) {
-	g.s.Steps = append(g.s.Steps, Step{Frame: &Frame{ID: g.nextID, Port: port, What: what, Data: data}})
+	f := &Frame{ID: g.nextID, Port: port, What: what, Data: data}
+	// Some tags arrive beside the data.
+	if len(data) >= 20 && isTag(data[12:]) && g.hides && g.one(3) {
+		f.Hidden = binary.BigEndian.Uint32(data[12:])
+		f.Data = append(data[:12:12], data[16:]...)
+	}
+	g.s.Steps = append(g.s.Steps, Step{Frame: f})
 	g.nextID++
 }
 

@@ -21,6 +21,8 @@ type GenerateOptions struct {
 	VLANAware bool
 	// Mode restricts scenarios to "mac" or "port".
 	Mode string
+	// HiddenTags: some tags travel beside the data, as NICs have it.
+	HiddenTags bool
 	// Mixed gives each port an engine of its own.
 	Mixed bool
 }
@@ -31,7 +33,7 @@ func Generate(seed uint64, o GenerateOptions) *Scenario {
 	g := &generator{
 		Rand: rand.New(rand.NewPCG(seed, 0x5eed)),
 		s:    &Scenario{Seed: seed, Racing: seed%4 == 3, Layout: layout},
-		box:  NewBox(),
+		box:  NewBox(), hides: o.HiddenTags,
 	}
 	g.box.VLANAware = o.VLANAware && !layout.PortMode && g.one(2)
 	g.configure()
@@ -83,6 +85,7 @@ type generator struct {
 	strangers [][6]byte // addresses that nobody has
 	moved     *station  // that has just spoken from another port
 	nextID    int
+	hides     bool
 	long      bool // frames are mostly about as long as ports allow
 }
 

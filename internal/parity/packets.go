@@ -20,6 +20,7 @@ import (
 type packets struct {
 	fd       int
 	buf, oob []byte
+	marked   uint32
 }
 
 // arrival is a frame that a socket received.

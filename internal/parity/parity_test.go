@@ -7,6 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -46,7 +48,10 @@ func optionsOf(engine string) Options {
 }
 
 func generateOptions(engine string) GenerateOptions {
-	return GenerateOptions{VLANAware: lab.HasVLANFiltering(), Mixed: engine == "mixed", Mode: *modeFlag}
+	o := GenerateOptions{VLANAware: lab.HasVLANFiltering(), Mixed: engine == "mixed", Mode: *modeFlag}
+	// XDP does not see such tags, so it cannot be trusted with them; see TrustTags.
+	o.HiddenTags = !o.VLANAware || engine == "tc" || engine == "clsact"
+	return o
 }
 
 func newBench(t *testing.T, o Options) *Bench {
@@ -77,6 +82,25 @@ func seeds(i int) (first, n uint64) {
 		n = uint64(*countFlag)
 	}
 	return first, n
+}
+
+// TestRealProgram plays some scenarios to the program that routers run.
+func TestRealProgram(t *testing.T) {
+	lab.RequireNS(t)
+	if inGuest {
+		t.Skip("not for guests: builds the program")
+	}
+	program := filepath.Join(t.TempDir(), "xdpl2")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/xdpl2").CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v\n%s", err, out)
+	}
+	for _, engine := range []string{"generic", "tc"} {
+		t.Run(engine, func(t *testing.T) {
+			o := optionsOf(engine)
+			o.Program = program
+			playAll(t, newBench(t, o), engine, 0, 40)
+		})
+	}
 }
 
 // TestParity plays scenarios with each engine. What differs is a fault of

@@ -76,6 +76,9 @@ func (s *side) build(label string) error {
 			return fmt.Errorf("port %s: %w", portName(i), err)
 		}
 	}
+	if err := s.hideTags(); err != nil {
+		return err
+	}
 	if s.own, err = s.router.FDB(); err != nil {
 		return err
 	}
