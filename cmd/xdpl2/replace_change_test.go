@@ -385,7 +385,7 @@ func TestReplaceAddressComesLater(t *testing.T) {
 	b.wait("the ports to be given back", func() bool {
 		return master(t, l, "eth1") == lab.BridgeName && master(t, l, "eth2") == lab.BridgeName
 	})
-	contains(t, b.portStatus("eth1").Reason, "eth1 and eth2 are the last ports of br-lan")
+	b.waitFiltered("eth1", "eth1 and eth2 are the last ports of br-lan")
 	b.ping(l.Hosts[0].NS, nil)
 }
 
@@ -452,8 +452,8 @@ func TestReplaceFailsWhole(t *testing.T) {
 		b.wait("the ports to be given back", func() bool {
 			return master(t, l, "eth1") == lab.BridgeName && master(t, l, "eth2") == lab.BridgeName
 		})
-		contains(t, b.portStatus("eth1").Reason, "another XDP program")
-		contains(t, b.portStatus("eth2").Reason, "target eth1 cannot be used")
+		b.waitFiltered("eth1", "another XDP program")
+		b.waitFiltered("eth2", "target eth1 cannot be used")
 		if diff := changes(before, topologyOf(t, l)); diff != "" {
 			t.Errorf("different:\n%s", diff)
 		}

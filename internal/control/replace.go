@@ -35,7 +35,12 @@ type replaced struct {
 	unaddressed bool
 	// since when devices are in no bridge, which may be about to get them.
 	nobodys map[int]time.Time
+	// when devices were given back. What the mirror tells of them may be older.
+	returned map[int]time.Time
 }
+
+// mirrorLag is more than the mirror ever takes to tell of a change.
+const mirrorLag = 2 * time.Second
 
 // joinGrace is how long a device that is in no bridge is left there before it
 // is taken. Whoever puts it into a bridge does so when it appears, and that is
@@ -90,7 +95,7 @@ func (c *Controller) arrange() {
 	r := &c.replaced
 	if r.taken == nil {
 		r.taken, r.left, r.nobodys = map[int]*takenDevice{}, map[int]string{}, map[int]time.Time{}
-		r.noXDP = map[int]string{}
+		r.noXDP, r.returned = map[int]string{}, map[int]time.Time{}
 	}
 	// What cannot be taken is left, and may have others be left: a wire needs
 	// both of its ends.
@@ -229,6 +234,7 @@ func (c *Controller) returnDevices(match func(ifindex int) bool) {
 			continue
 		}
 		delete(c.replaced.taken, index)
+		c.replaced.returned[index] = time.Now()
 		c.log.Info("port given back", "device", t.device, "to", t.before.Bridge)
 		if l, err := bridge.Read(index); err == nil {
 			c.setLink(l)
@@ -284,6 +290,14 @@ func (c *Controller) lookAround() {
 				c.forget(ofOwn)
 				r.own, r.ownIndex = nil, 0
 			}
+		}
+	}
+	for index, when := range r.returned {
+		if l, err := bridge.Read(index); err == nil && l.Master != c.links[index].Master {
+			c.setLink(l)
+		}
+		if time.Since(when) > mirrorLag {
+			delete(r.returned, index)
 		}
 	}
 	for index, t := range r.taken {
