@@ -73,7 +73,7 @@ test-luci: need-go ## run the tests of the LuCI pages, in a browser, too (root);
 	@scripts/need-luci browser
 	@$(MAKE) --no-print-directory -s build
 	go build -trimpath -o build/luci-site ./test/luci/site
-	cd test/luci && node --test --test-reporter=spec .
+	cd test/luci && node --test --test-reporter=spec *.test.mjs
 
 .PHONY: luci-po
 luci-po: ## bring the LuCI pages' translations in line with their messages

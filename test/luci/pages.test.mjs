@@ -109,7 +109,7 @@ function suite(name, args, skip, real) {
 				});
 				await page.waitForTimeout(200); // an answer on its way
 				const before = page.calls.length;
-				await page.waitForTimeout(7000);
+				await page.waitForTimeout(5000);
 				assert.equal(page.calls.length, before, 'calls while the page was hidden');
 				await page.evaluate(() => {
 					Object.defineProperty(document, 'hidden', { value: false, configurable: true });

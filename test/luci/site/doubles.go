@@ -49,7 +49,7 @@ func doubles() map[string]map[string]rpcd.Method {
 		"<s>eth9": device("02:00:5e:00:53:09", nil),
 	}
 	return map[string]map[string]rpcd.Method{
-		"luci": {"getFeatures": answer(rpcd.Table{"firewall": true, "opkg": true, "sysntpd": true})},
+		"luci": {"getFeatures": answer(rpcd.Table{"firewall": true, "opkg": true, "sysntpd": true, "wifi": true})},
 		"file": {"list": answer(rpcd.Table{"entries": []any{}})},
 		"luci-rpc": {
 			"getNetworkDevices": answer(devices),
