@@ -108,3 +108,25 @@ func (c *Chain) flush(what string) error {
 	}
 	return nil
 }
+
+// NewFlowtable makes a table of family inet as the firewall's flow_offloading
+// does: a flowtable at the ingress of devices, and a forward chain that puts
+// routed flows there. ruled is false where the kernel has the flowtable and not
+// the rule.
+func NewFlowtable(ns *lab.NS, table string, devices ...string) (ruled bool, err error) {
+	conn, err := nftables.New(nftables.WithNetNSFd(ns.FD()))
+	if err != nil {
+		return false, fmt.Errorf("open nftables: %w", err)
+	}
+	t := conn.AddTable(&nftables.Table{Family: Inet, Name: table})
+	conn.AddFlowtable(&nftables.Flowtable{Table: t, Name: "ft", Devices: devices,
+		Hooknum: nftables.FlowtableHookIngress, Priority: nftables.FlowtablePriorityFilter})
+	if err := conn.Flush(); err != nil {
+		return false, fmt.Errorf("nftables: add a flowtable: %w", err)
+	}
+	policy := nftables.ChainPolicyAccept
+	chain := conn.AddChain(&nftables.Chain{Name: "forward", Table: t, Type: nftables.ChainTypeFilter, Policy: &policy,
+		Hooknum: nftables.ChainHookForward, Priority: nftables.ChainPriorityFilter})
+	conn.AddRule(&nftables.Rule{Table: t, Chain: chain, Exprs: []expr.Any{&expr.FlowOffload{Name: "ft"}}})
+	return conn.Flush() == nil, nil
+}

@@ -24,7 +24,8 @@ var wanted = []string{
 	"cls_bpf", "cls_flower", "cls_matchall", "cls_u32",
 	"act_bpf", "act_mirred", "act_vlan", "act_gact", "pktgen",
 	"nf_tables", "nft_meta_bridge", "nft_reject_bridge", "nf_conntrack_bridge",
-	"br_netfilter", "ebtables", "ebtable_filter", "nf_flow_table_inet", "xt_physdev",
+	"br_netfilter", "ebtables", "ebtable_filter", "nf_flow_table_inet", "nft_flow_offload", "xt_physdev",
+	"iptable_filter", "ip6table_filter", "arptable_filter",
 }
 
 // A moduleTree is the modules of a kernel package, by name.
