@@ -68,12 +68,9 @@ type Link struct {
 	MTU     int  // bytes, without Ethernet header
 	Up      bool // administratively
 	Carrier bool
-	// Promiscuous says that somebody on the box wants to see every frame that
-	// the device sees (tcpdump, or a device on top of it).
-	Promiscuous bool
-	Master      int // ifindex of the bridge, bond or the like; 0 if none
-	Parent      int // ifindex of the device that a VLAN, macvlan or DSA device sits on; 0 if none
-	XDP         uint32
+	Master  int // ifindex of the bridge, bond or the like; 0 if none
+	Parent  int // ifindex of the device that a VLAN, macvlan or DSA device sits on; 0 if none
+	XDP     uint32
 	// Switch identifies the hardware switch that the device is a port of, in
 	// hexadecimal; empty if it is none (IFLA_PHYS_SWITCH_ID).
 	Switch string
@@ -123,8 +120,6 @@ func parseLink(data []byte) (l Link, bridgeOnly bool, err error) {
 			l.MTU = int(number(a.Value))
 		case unix.IFLA_MASTER:
 			l.Master = int(number(a.Value))
-		case unix.IFLA_PROMISCUITY: // IFF_PROMISC shows only what was set by hand
-			l.Promiscuous = number(a.Value) != 0
 		case unix.IFLA_LINK:
 			l.Parent = int(number(a.Value))
 		case unix.IFLA_LINK_NETNSID:

@@ -31,7 +31,7 @@ func New() *Service {
 	return &Service{state: api.Status{
 		Version: "1.2.3", Enabled: true, Mode: "mac", Bridge: "br-lan", Stations: 2500, Accelerated: 0.5,
 		Ports:    []api.PortStatus{{Device: "eth1", State: api.Accelerating, Engine: "tc", Engines: map[string]string{"tc": "in use"}}},
-		Verdicts: []api.VerdictCount{}, ConfigErrors: []api.Problem{}, ConfigWarnings: []api.Problem{},
+		Verdicts: []api.VerdictCount{}, Filters: []api.Filter{}, ConfigErrors: []api.Problem{}, ConfigWarnings: []api.Problem{},
 	}}
 }
 
