@@ -33,6 +33,7 @@ const (
 	DatapathConfigFlagCONFIG_DRY_RUN    DatapathConfigFlag = 16
 	DatapathConfigFlagCONFIG_VLANS      DatapathConfigFlag = 32
 	DatapathConfigFlagCONFIG_VLAN_AD    DatapathConfigFlag = 64
+	DatapathConfigFlagCONFIG_WATCH      DatapathConfigFlag = 128
 )
 
 type DatapathCounter struct {

@@ -167,6 +167,8 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 	from = look_up_source(eth->h_source, &lane, learns, &source);
 	if (unlikely(!from && source == PASS_MOVED_SOURCE))
 		return source;
+	if (config.flags & CONFIG_WATCH)
+		return PASS_DISABLED;
 	if (unlikely((own_flags & PORT_STOPS) != PORT_GOES))
 		return port_verdict(own_flags);
 	if (is_group(eth->h_dest))
@@ -265,7 +267,7 @@ static __always_inline void account(const struct decision *made, const struct fr
 			told->here = made->here;
 		}
 	}
-	if (config.flags & CONFIG_DRY_RUN)
+	if (config.flags & (CONFIG_DRY_RUN | CONFIG_WATCH))
 		return;
 	sum = bpf_map_lookup_elem(&counters, &slot);
 	barrier_var(verdict);

@@ -283,8 +283,10 @@ func (c *Controller) resize(n uint32) error {
 	c.reconcile()
 	c.resizing = false
 	for _, p := range c.ports {
-		if p.attachment != nil {
-			err = errors.Join(err, p.attachment.Reload())
+		for _, a := range []*datapath.Attachment{p.attachment, p.watcher} {
+			if a != nil {
+				err = errors.Join(err, a.Reload())
+			}
 		}
 	}
 	return errors.Join(err, old.Close())

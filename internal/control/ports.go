@@ -21,7 +21,8 @@ import (
 type port struct {
 	device  string
 	slot    uint32
-	section *config.Port // nil: only a target of others
+	section *config.Port // nil: only a target of others, or a mere member of the bridge
+	member  bool         // in the bridge, and nowhere in the configuration
 	since   time.Time    // when its counters began
 
 	ifindex    int  // 0: not there
@@ -30,6 +31,8 @@ type port struct {
 	live       datapath.Port
 	vlans      *bridge.VLANs // the table that the slot has; nil: none was set
 	attachment *datapath.Attachment
+	watcher    *datapath.Attachment // see watch.go
+	unwatched  string               // why there is none
 
 	state, reason string
 	engines       map[string]string // why not, for those that were tried or ruled out
@@ -49,6 +52,9 @@ func (c *Controller) reconcile() {
 	c.syncStations()
 	for _, p := range c.ordered() {
 		c.reconcileProgram(p)
+	}
+	for _, p := range c.ordered() {
+		c.reconcileWatch(p)
 	}
 	if c.returnIdle() {
 		c.reconcile()
@@ -96,8 +102,15 @@ func (c *Controller) assignSlots() {
 			}
 		}
 	}
+	members := map[string]bool{}
+	for _, device := range c.members() {
+		if _, ok := wanted[device]; !ok {
+			wanted[device], members[device] = nil, true
+		}
+	}
 	for device, p := range c.ports {
 		if _, ok := wanted[device]; !ok {
+			c.unwatch(p)
 			c.detach(p)
 			c.giveBack(p)
 			c.clear(p)
@@ -108,6 +121,9 @@ func (c *Controller) assignSlots() {
 		p := c.ports[device]
 		if p == nil {
 			slot, ok := c.freeSlot()
+			if !ok && members[device] {
+				continue // it is followed by what the kernel tells
+			}
 			if !ok {
 				c.log.Error("too many ports", "device", device, "most", datapath.MaxPorts)
 				continue
@@ -118,7 +134,7 @@ func (c *Controller) assignSlots() {
 			p = &port{device: device, slot: slot, since: time.Now()}
 			c.ports[device] = p
 		}
-		p.section = section
+		p.section, p.member = section, members[device]
 	}
 }
 
@@ -142,6 +158,8 @@ func (c *Controller) reconcilePort(p *port) {
 	l, present := c.links.byName(p.device)
 	main := &c.config.Main
 	switch {
+	case p.member:
+		p.state = api.Off
 	case !main.Enabled:
 		p.state, p.reason = api.Off, "xdpl2 is switched off (option enabled of section main)"
 	case p.section != nil && !p.section.Enabled:
@@ -159,6 +177,7 @@ func (c *Controller) reconcilePort(p *port) {
 		}
 	}
 	if p.ifindex != l.Index { // another device under the same name, or none
+		c.unwatch(p)
 		c.detach(p)
 		c.giveBack(p)
 		p.ifindex = l.Index
@@ -166,9 +185,6 @@ func (c *Controller) reconcilePort(p *port) {
 	if p.state != api.Accelerating {
 		c.detach(p)
 		c.clear(p)
-		if p.state != api.Off { // what is switched off may be switched on again
-			c.giveBack(p)
-		}
 		return
 	}
 	if p.section != nil && !p.taken {
@@ -203,6 +219,12 @@ func (c *Controller) reconcilePort(p *port) {
 func (c *Controller) vlanAware() bool {
 	br, ok := c.links.byName(c.bridgeName())
 	return ok && br.Bridge != nil && br.Bridge.VLANFiltering && c.config.Main.Mode == config.ModeMAC
+}
+
+// vlanAD reports whether a VLAN-aware bridge's tags are 802.1ad.
+func (c *Controller) vlanAD() bool {
+	br, _ := c.links.byName(c.bridgeName())
+	return c.vlanAware() && br.Bridge.VLANAD
 }
 
 // setVLANs gives the data path a port's VLANs, before any program asks for them.
@@ -252,9 +274,13 @@ func (c *Controller) fail(p *port, err error) {
 }
 
 func (c *Controller) clear(p *port) {
-	if !p.set {
-		return
+	if p.set {
+		c.empty(p)
 	}
+}
+
+// empty makes the slot stand for nothing.
+func (c *Controller) empty(p *port) {
 	if err := c.dp.ClearPort(p.slot); err != nil {
 		c.log.Error("port not cleared", "device", p.device, "error", err)
 	}
@@ -324,6 +350,9 @@ func (c *Controller) reconcileProgram(p *port) {
 // work before the old one goes: a frame in between is judged by both, and the
 // first that redirects it has it.
 func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath.Program) error {
+	if p.attachment == nil && engine == datapath.EngineTC { // the hook stays, the program changes
+		p.attachment, p.watcher = p.watcher, nil
+	}
 	if p.attachment != nil && p.attachment.Engine() == engine {
 		return p.attachment.Update(program)
 	}
@@ -362,10 +391,7 @@ func (c *Controller) nameEngines(p *port, asked string) {
 func (c *Controller) programOf(p *port) (datapath.Program, error) {
 	program := datapath.Program{Slot: p.slot}
 	if c.config.Main.Mode != config.ModePort {
-		program.VLANs = c.vlanAware()
-		if br, ok := c.links.byName(c.bridgeName()); ok && program.VLANs {
-			program.VLANAD = br.Bridge.VLANAD
-		}
+		program.VLANs, program.VLANAD = c.vlanAware(), c.vlanAD()
 		return program, nil
 	}
 	target := c.ports[p.section.Target]
@@ -446,10 +472,12 @@ func (c *Controller) release(p *port, keepPrepared bool) {
 func (c *Controller) detachAll() error {
 	var err error
 	for _, p := range c.ports {
-		if p.attachment != nil {
-			err = errors.Join(err, p.attachment.Detach())
-			p.attachment = nil
+		for _, a := range []*datapath.Attachment{p.attachment, p.watcher} {
+			if a != nil {
+				err = errors.Join(err, a.Detach())
+			}
 		}
+		p.attachment, p.watcher = nil, nil
 	}
 	if c.journal != nil {
 		err = errors.Join(err, c.journal.restore(everything))

@@ -53,7 +53,7 @@ var sources = [...]string{sourceBridge, sourceStatic, sourceLocal}
 // findStations returns the stations of a port and VLAN, in no order.
 func (c *Controller) findStations(q api.StationQuery) (foundStations, error) {
 	all := foundStations{links: c.links, bridge: c.bridgeName()}
-	if q.Port != "" && c.ports[q.Port] == nil {
+	if p := c.ports[q.Port]; q.Port != "" && (p == nil || p.member) {
 		return all, &api.UnknownPortError{Port: q.Port}
 	}
 	all.found = make([]foundStation, 0, len(c.stations))

@@ -49,10 +49,16 @@ func (c *Controller) tagFlags(l bridge.Link) (datapath.PortFlags, error) {
 // nameHiddenTags says so where the data path passes every frame of a port,
 // because it cannot tell their VLANs.
 func (c *Controller) nameHiddenTags(p *port) {
-	if c.vlanAware() && p.attachment.Engine() != datapath.EngineTC && p.live.Flags&datapath.PortHidesTags != 0 {
+	if c.blind(p) {
 		p.state = api.NotAccelerated
 		p.reason = fmt.Sprintf("%s may keep VLAN tags beside the frame, where XDP does not see them: in the VLAN-aware %s engine tc is needed", p.device, c.bridgeName())
 	}
+}
+
+// blind reports whether the program of a port cannot tell in which VLAN a frame
+// is.
+func (c *Controller) blind(p *port) bool {
+	return c.vlanAware() && p.attachment.Engine() != datapath.EngineTC && p.live.Flags&datapath.PortHidesTags != 0
 }
 
 // keepTagsIn has a device leave tags in the data, as far as its driver obeys.

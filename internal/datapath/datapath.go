@@ -116,6 +116,9 @@ type Program struct {
 	PassGroup bool   // ModePort: group frames go to the stack
 	VLANs     bool   // ModeMAC: the bridge is VLAN-aware
 	VLANAD    bool   // its tags are 802.1ad, not 802.1Q
+	// Watch is for a port that is not accelerated: the program redirects and
+	// counts nothing, it only removes stations that have moved there.
+	Watch bool
 
 	lease  bool // pass everything when the lease has run out
 	trace  bool // keep the last decision in the answers map
@@ -129,6 +132,7 @@ func (p Program) config() bpf.DatapathPortConfig {
 		bpf.DatapathConfigFlagCONFIG_PASS_GROUP: p.PassGroup,
 		bpf.DatapathConfigFlagCONFIG_VLANS:      p.VLANs,
 		bpf.DatapathConfigFlagCONFIG_VLAN_AD:    p.VLANAD,
+		bpf.DatapathConfigFlagCONFIG_WATCH:      p.Watch,
 		bpf.DatapathConfigFlagCONFIG_LEASE:      p.lease,
 		bpf.DatapathConfigFlagCONFIG_TRACE:      p.trace,
 		bpf.DatapathConfigFlagCONFIG_DRY_RUN:    p.dryRun,
