@@ -228,7 +228,18 @@ function suite(name, args, skip, real) {
 				await page.getByLabel('VLAN tag').fill('4095');
 				await page.getByRole('button', { name: 'Explain' }).click();
 				await page.getByText('expected a number from 1 to 4094').waitFor();
+				// The daemon itself, in the end.
+				await page.getByLabel('VLAN tag').fill('');
+				await page.getByRole('button', { name: 'Explain' }).click();
+				await page.getByText('It goes through the bridge').waitFor();
+				assert.match(await bodyText(page), /pass_group broadcast or multicast/);
 			});
+			for (const [ enabled, title ] of [ [ '1', 'The daemon is not running' ], [ '0', 'xdpl2 is switched off' ] ]) {
+				const values = { main: { '.type': 'xdpl2', '.name': 'main', '.anonymous': false, '.index': 0, enabled } };
+				await on('explain', { answers: { 'xdpl2.status': () => gone, 'uci.get': () => [ 0, { values } ] } }, async page => {
+					await page.getByText(title).waitFor();
+				});
+			}
 			const text = 'eth1 would send it out of eth2 <b>at once</b>.';
 			await on('explain', { width: 360, answers: { 'xdpl2.explain': () => [ 0, { verdict: 'redirected', text, egress: 'eth2', engine: 'tc', source: '02:00:5e:00:53:01' } ] } }, async page => {
 				await page.getByLabel('To (destination address)').fill('02:00:5e:00:53:02');

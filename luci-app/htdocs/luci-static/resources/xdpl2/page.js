@@ -44,6 +44,13 @@ function pages() {
 				[ _('Mistakes in the configuration are listed by:'), 'xdpl2 check' ]
 			]
 		},
+		off: {
+			title: _('xdpl2 is switched off'),
+			text: _('There is nobody to be asked while it is off. The bridge carries everything.'),
+			todo: [
+				[ _('Switch it on under Overview.'), null ]
+			]
+		},
 		noconfig: {
 			title: _('There is no configuration'),
 			text: _('The file /etc/config/xdpl2 is missing or cannot be read.'),
@@ -179,15 +186,31 @@ return baseclass.extend({
 	/** The page that says what is wrong and what to do about it. */
 	trouble: function(trouble) {
 		var all = pages(), page = all[trouble.kind] || all.failed,
-		    plain = [ 'stopped', 'noconfig' ].indexOf(trouble.kind) < 0 && trouble.message;
+		    plain = [ 'stopped', 'off', 'noconfig' ].indexOf(trouble.kind) < 0 && trouble.message;
 
-		return this.notice(trouble.kind == 'timeout' ? 'warn' : 'bad', page.title, [
+		return this.notice({ timeout: 'warn', off: 'idle' }[trouble.kind] || 'bad', page.title, [
 			E('p', {}, [ page.text ]),
 			E('ul', {}, page.todo.map(function(t) {
 				return E('li', {}, [ t[0], t[1] ? code(t[1]) : '' ]);
 			})),
 			plain ? E('p', { 'class': 'x-quiet' }, [ _('What was reported: %s').format(trouble.message) ]) : ''
 		]);
+	},
+
+	/**
+	 * A missing object means that the daemon does not run: because it is switched
+	 * off, or although it is on. main is the section of that name.
+	 */
+	absence: function(trouble, main) {
+		if (trouble.kind != 'absent')
+			return trouble;
+
+		return { kind: this.isOn(main) ? 'stopped' : 'off' };
+	},
+
+	/** Whether section main says that xdpl2 is on. */
+	isOn: function(main) {
+		return !!main && [ '1', 'on', 'true', 'yes', 'enabled' ].indexOf(main.enabled) >= 0;
 	},
 
 	/** Errors and warnings of the configuration, each where it is. */

@@ -2,6 +2,7 @@
 'use strict';
 'require view';
 'require poll';
+'require uci';
 'require ui';
 'require xdpl2.calibration as calibration';
 'require xdpl2.daemon as daemon';
@@ -30,7 +31,8 @@ return view.extend({
 		return Promise.all([
 			daemon.status().catch(function(trouble) { return trouble }),
 			/* 0 seconds: the table of the last time, without measuring. */
-			daemon.calibrate(0).catch(function(trouble) { return trouble })
+			daemon.calibrate(0).catch(function(trouble) { return trouble }),
+			L.resolveDefault(uci.load('xdpl2'), null)
 		]);
 	},
 
@@ -42,7 +44,7 @@ return view.extend({
 		];
 
 		if (status instanceof Error)
-			return this.framed(children.concat([ page.trouble(status.kind == 'absent' ? { kind: 'stopped' } : status) ]));
+			return this.framed(children.concat([ page.trouble(page.absence(status, uci.get('xdpl2', 'main'))) ]));
 
 		if (last instanceof Error && last.kind == 'method')
 			return this.framed(children.concat([ page.notice('warn', _('This daemon cannot measure'), [

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 'require view';
+'require uci';
 'require ui';
 'require xdpl2.daemon as daemon';
 'require xdpl2.page as page';
@@ -17,12 +18,17 @@ return view.extend({
 	handleReset: null,
 
 	load: function() {
-		return daemon.status().catch(function(trouble) { return trouble });
+		return Promise.all([
+			daemon.status().catch(function(trouble) { return trouble }),
+			L.resolveDefault(uci.load('xdpl2'), null)
+		]);
 	},
 
-	render: function(status) {
+	render: function(data) {
+		var status = data[0];
+
 		if (status instanceof Error)
-			return this.framed([ page.trouble(status.kind == 'absent' ? { kind: 'stopped' } : status) ]);
+			return this.framed([ page.trouble(page.absence(status, uci.get('xdpl2', 'main'))) ]);
 
 		var ports = (status.ports || []).map(function(p) { return [ p.device, p.device ] }), self = this;
 

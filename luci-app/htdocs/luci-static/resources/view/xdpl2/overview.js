@@ -176,7 +176,7 @@ return view.extend({
 	},
 
 	showTrouble: function(trouble) {
-		var main = uci.get('xdpl2', 'main'), on = !!main && [ '1', 'on', 'true', 'yes', 'enabled' ].indexOf(main.enabled) >= 0,
+		var main = uci.get('xdpl2', 'main'), on = page.isOn(main),
 		    configured = uci.sections('xdpl2').length > 0;
 
 		this.setSwitch(on);
