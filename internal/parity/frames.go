@@ -154,12 +154,6 @@ func (g *generator) frame() {
 		f = g.inVLAN(port, st.vlan, f)
 	}
 	g.add(port, what, f)
-	// A port without a program cannot tell the fast path that an address has
-	// come to it; the bridge does, a moment later.
-	_, managed := g.s.Layout.managed(port)
-	if !managed && !g.s.Layout.PortMode {
-		g.settle()
-	}
 }
 
 var controlTypes = []uint16{lab.EtherTypeEAPOL, lab.EtherTypeLLDP, 0x8808, 0x8809, 0x88e3, 0x8902, 0x88b5}
