@@ -250,3 +250,26 @@ test('devices: the way of the browser', () => {
 	// A name may be any of the addresses.
 	assert.deepEqual(Object.keys(devices.management(all, 'istoreos.lan')), [ 'br-lan', 'eth1', 'eth2', 'eth0' ]);
 });
+
+test('colours have a contrast of 4.5 and more, on light pages and on dark ones', () => {
+	const css = readFileSync(root + 'luci-app/htdocs/luci-static/resources/xdpl2/xdpl2.css', 'utf8');
+	const rgb = hex => (hex.length == 4 ? [ ...hex.slice(1) ].map(c => c + c) : hex.slice(1).match(/../g)).map(c => parseInt(c, 16) / 255);
+	const luminance = hex => rgb(hex).map(c => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)).reduce((s, c, i) => s + c * [ 0.2126, 0.7152, 0.0722 ][i], 0);
+	const contrast = (a, b) => {
+		const [ x, y ] = [ luminance(a), luminance(b) ].sort((p, q) => q - p);
+		return (x + 0.05) / (y + 0.05);
+	};
+	for (const [ selector, page, prefix ] of [ [ '.xdpl2', '#ffffff', '.xdpl2 .v' ], [ '.xdpl2.dark', '#2c2d30', '.xdpl2.dark .v' ] ]) {
+		const block = css.match(new RegExp(`^${selector.replace(/\./g, '\\.')} \\{([^}]*)\\}`, 'm'))[1];
+		const value = Object.fromEntries([ ...block.matchAll(/--(x-\w+(?:-\w+)?):\s*(#[0-9a-f]+);/g) ].map(m => [ m[1], m[2] ]));
+		const parts = [ ...css.matchAll(new RegExp(`^${prefix.replace(/\./g, '\\.')}\\d \\{ background: (#[0-9a-f]+);`, 'gm')) ].map(m => m[1]);
+		assert.equal(parts.length, 5, selector);
+		for (const name of [ 'x-go', 'x-pass', 'x-good', 'x-warn', 'x-bad', 'x-idle' ]) {
+			assert.ok(contrast(value[name], page) >= 4.5, `${selector} --${name} on the page: ${contrast(value[name], page).toFixed(2)}`);
+			assert.ok(contrast(value[name], value['x-on']) >= 4.5, `${selector} --x-on on --${name}: ${contrast(value[name], value['x-on']).toFixed(2)}`);
+		}
+		for (const colour of parts)
+			assert.ok(contrast(colour, value['x-on']) >= 4.5, `${selector} --x-on on ${colour}: ${contrast(colour, value['x-on']).toFixed(2)}`);
+		assert.ok(contrast(value['x-tip'], value['x-tip-text']) >= 4.5);
+	}
+});

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { missing, open, shots, startBrowser, startSite } from './site.mjs';
+import { close, missing, open, shots, startBrowser, startSite } from './site.mjs';
 import { load } from './load.mjs';
 
 const luci = process.env.XDPL2_LUCI, theme = process.env.XDPL2_LUCI_THEME;
@@ -39,7 +39,7 @@ describe('settings in a real LuCI', { skip, concurrency: false }, () => {
 			throw e;
 		}
 		finally {
-			await page.context().close();
+			await close(page);
 		}
 	};
 	const widget = (page, name) => page.locator(`[data-field="cbid.xdpl2.${name}"] select`);

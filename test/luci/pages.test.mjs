@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { missing, open, shots, startBrowser, startSite } from './site.mjs';
+import { close, missing, open, shots, startBrowser, startSite } from './site.mjs';
 
 const here = missing();
 const luci = process.env.XDPL2_LUCI, theme = process.env.XDPL2_LUCI_THEME;
@@ -66,7 +66,7 @@ function suite(name, args, skip, real) {
 				throw e;
 			}
 			finally {
-				await page.context().close();
+				await close(page);
 			}
 		};
 		const shot = (page, what) => page.screenshot({ path: join(shots, `${tag}${what}.png`) });

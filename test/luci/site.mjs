@@ -57,6 +57,15 @@ export async function startBrowser() {
 	});
 }
 
+const closing = new WeakSet();
+
+/** Closes a page that was opened with open. */
+export async function close(page) {
+	closing.add(page.context());
+	await page.unrouteAll({ behavior: 'ignoreErrors' });
+	await page.context().close();
+}
+
 /**
  * Opens a page. Anything that goes wrong in it is kept in page.wrong, every call
  * of the daemon in page.calls. answers take the place of the daemon's: doubles,
@@ -75,7 +84,7 @@ export async function open(browser, site, tab, options = {}) {
 		if (m.type() == 'error' && !/status of (404|5\d\d)|ERR_/.test(m.text()))
 			page.wrong.push(m.text());
 	});
-	await page.route('**/ubus/**', async route => {
+	const answer = async route => {
 		const body = route.request().postDataJSON(), all = [].concat(body), out = [];
 		for (const msg of all)
 			if (msg.method == 'call' && msg.params[1] == 'xdpl2')
@@ -85,10 +94,10 @@ export async function open(browser, site, tab, options = {}) {
 		for (const msg of all) {
 			const double = answers[`${msg.params[1]}.${msg.params[2]}`];
 			if (double) {
-				const answer = double(msg.params[3]);
-				if (answer == 'abort')
+				const given = double(msg.params[3]);
+				if (given == 'abort')
 					return route.abort();
-				out.push(Array.isArray(answer) ? { jsonrpc: '2.0', id: msg.id, result: answer } : { jsonrpc: '2.0', id: msg.id, ...answer });
+				out.push(Array.isArray(given) ? { jsonrpc: '2.0', id: msg.id, result: given } : { jsonrpc: '2.0', id: msg.id, ...given });
 			}
 			else {
 				const res = await page.request.post(route.request().url(), { data: msg });
@@ -96,7 +105,12 @@ export async function open(browser, site, tab, options = {}) {
 			}
 		}
 		return route.fulfill({ json: Array.isArray(body) ? out : out[0] });
-	});
+	};
+	/* A page that is closed while it asks needs no answer any more. */
+	await page.route('**/ubus/**', route => answer(route).catch(e => {
+		if (!closing.has(context))
+			throw e;
+	}));
 	await page.goto(`${site.url}/cgi-bin/luci/admin/network/xdpl2/${tab}?dark=${dark}&${query}`);
 	return page;
 }
