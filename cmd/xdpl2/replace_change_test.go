@@ -127,7 +127,7 @@ func withoutNumbers(topology string) string {
 // TestReplaceReload switches topology and mode, and adds and removes ports,
 // each time with the least that has to change.
 func TestReplaceReload(t *testing.T) {
-	l := lab.ForTest(t, lab.Options{Spares: 1, NoIPv6: true})
+	l := lab.ForTest(t, lab.Options{Hosts: 4, NoIPv6: true})
 	setPort(t, l, "eth1", map[uint16][]byte{3: nl.Uint32Attr(77), 31: nl.Uint16Attr(8)})
 	setPort(t, l, "eth2", map[uint16][]byte{2: nl.Uint16Attr(16), 4: {1}})
 	before := topologyOf(t, l)

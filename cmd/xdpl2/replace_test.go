@@ -242,7 +242,7 @@ func TestReplaceMovesAndReturns(t *testing.T) {
 		{"port", []string{"eth1>eth2", "eth2>eth1"}},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
-			l := lab.ForTest(t, lab.Options{Hosts: 3, Spares: 1, NoIPv6: true})
+			l := lab.ForTest(t, lab.Options{Hosts: 4, NoIPv6: true})
 			disturb(t, l)
 			before := topologyOf(t, l)
 			b := newBox(t, l, replaceConf(c.mode, "tc", c.devices))
@@ -281,7 +281,7 @@ var replacements = map[string]struct {
 func TestReplaceKilledAtEachStep(t *testing.T) {
 	for name, r := range replacements {
 		t.Run(name, func(t *testing.T) {
-			l := lab.ForTest(t, lab.Options{Hosts: 3, Spares: 1, NoIPv6: true})
+			l := lab.ForTest(t, lab.Options{Hosts: 4, NoIPv6: true})
 			disturb(t, l)
 			before := topologyOf(t, l)
 			b := newBox(t, l, replaceConf(r.mode, "tc", r.devices))
@@ -353,7 +353,7 @@ func TestReplaceVLANAware(t *testing.T) {
 	if !lab.HasVLANFiltering() {
 		t.Skip("needs bridge VLAN filtering (CONFIG_BRIDGE_VLAN_FILTERING)")
 	}
-	l := lab.ForTest(t, lab.Options{Hosts: 4, Spares: 1, NoIPv6: true, Bridge: lab.BridgeOptions{VLANFiltering: true}})
+	l := lab.ForTest(t, lab.Options{Hosts: 5, NoIPv6: true, Bridge: lab.BridgeOptions{VLANFiltering: true}})
 	h := l.Hosts
 	for i, vid := range []uint16{10, 10, 20, 10} {
 		must(t, l.AddPortVLAN(h[i].Port(), vid, true, true))
