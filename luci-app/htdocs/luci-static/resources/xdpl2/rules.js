@@ -49,7 +49,7 @@ function parses(o, value) {
 	case 'number':
 		return (/^[0-9]{1,10}$/).test(value) && +value >= o.min && +value <= o.max;
 	case 'device':
-		return value != '' && value != '.' && value != '..' && bytes(value) <= 15 && !(/[/:\s]/).test(value);
+		return value != '' && value != '.' && value != '..' && bytes(value) <= 15 && !(/[\x2f:\s]/).test(value);
 	case 'address':
 		return addressAndPort(value);
 	case 'mac':
