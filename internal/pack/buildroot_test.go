@@ -86,6 +86,7 @@ func TestMakefilesSayTheSame(t *testing.T) {
 				"description": strings.ReplaceAll(m.Description, "\n", " "),
 			}
 			if program != "" {
+				want["postinst"] = postinstText(t, m)
 				want["go"] = "github.com/xdpl2/xdpl2/" + program
 				want["tags"] = "nethttpomithttp2"
 				want["ldflags"] = "main.version=" + version
@@ -97,6 +98,18 @@ func TestMakefilesSayTheSame(t *testing.T) {
 			}
 		})
 	}
+}
+
+// postinstText is a manifest's script without comments, in one line.
+func postinstText(t *testing.T, m *Manifest) string {
+	t.Helper()
+	if m.Postinst == "" {
+		return ""
+	}
+	text, err := os.ReadFile(filepath.Join(sourceTree, m.Postinst))
+	must(t, err)
+	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(l string) bool { return strings.HasPrefix(l, "#") })
+	return strings.Join(strings.Fields(strings.Join(lines, " ")), " ")
 }
 
 // TestMakefilesInstallTheSame runs prepare and install of each Makefile and

@@ -11,6 +11,7 @@ define BuildPackage
   DEPENDS:=
   $(eval $(call Package/$(1)))
   .PHONY: describe-$(1) install-$(1)
+  export POSTINST_$(subst -,_,$(1)):=$$(Package/$(1)/postinst)
   describe: describe-$(1)
   describe-$(1):
 	@echo 'package $(1)'
@@ -24,6 +25,7 @@ define BuildPackage
 	@echo 'tags $(GO_PKG_TAGS)'
 	@echo 'ldflags $(GO_PKG_LDFLAGS_X)'
 	@echo 'extra $(GO_PKG_INSTALL_EXTRA)'
+	@printf 'postinst ' && printf '%s ' $$$$POSTINST_$(subst -,_,$(1)) && echo
 	@echo 'depends-on-files $(PKG_FILE_DEPENDS)'
   prepare:
 	$(call Build/Prepare)
