@@ -84,7 +84,10 @@ func TestExplain(t *testing.T) {
 			query := api.ExplainQuery{Device: q.device, Source: q.src, Destination: q.dst, VLAN: q.vlan}
 			if q.change != nil {
 				q.change()
-				defer q.undo()
+				defer func() {
+					q.undo()
+					b.wait("the mirror to see it undone", func() bool { return explain(b, query).Verdict == "redirected" })
+				}()
 			}
 			if q.change != nil { // and the mirror has seen it
 				b.wait(q.verdict, func() bool { return explain(b, query).Verdict == q.verdict })
