@@ -138,6 +138,17 @@ func (m *Mirror) Refresh(k Key, port int) error {
 	return nil
 }
 
+// Forget removes a station from the bridge's database, if it is on this port
+// (RTM_DELNEIGH names both); that it is not is no error.
+func (m *Mirror) Forget(k Key, port int) error {
+	req := nl.NewNetlinkRequest(unix.RTM_DELNEIGH, unix.NLM_F_ACK)
+	req.AddRawData(neighMessage(k, port, ntfMaster))
+	if _, err := req.Execute(unix.NETLINK_ROUTE, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("forget station %s on ifindex %d: %w", net.HardwareAddr(k.MAC[:]), port, err)
+	}
+	return nil
+}
+
 func neighMessage(k Key, port int, flags byte) []byte {
 	msg := make([]byte, ndmsgLen)
 	msg[0] = unix.AF_BRIDGE

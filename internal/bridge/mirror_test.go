@@ -193,12 +193,28 @@ func TestMirrorFollowsStations(t *testing.T) {
 	static := net.HardwareAddr{2, 0, 0, 0, 9, 1}
 	f.addStation(static, "eth1", netlink.NUD_NOARP)
 	f.until("a static entry", func() bool { e, ok := f.entry(static); return ok && e.Static && !e.Local })
+	// Forget removes an entry from the port that it names, and from no other.
+	key := Key{Bridge: f.link("br-lan").Index, MAC: [6]byte(h1.MAC)}
+	forget := func(port string) {
+		must(t, l.Router.Do(func() error { return f.mirror.Forget(key, f.link(port).Index) }))
+	}
+	forget("eth1")
+	if _, ok, err := lookup(l, f.mirror, key); err != nil || !ok {
+		t.Errorf("forgotten on a port where it is not: %v, %v", ok, err)
+	}
+	forget("eth2")
+	f.until("h1 to be forgotten", func() bool { _, ok := f.entry(h1.MAC); return !ok })
 	must(t, l.SetPortUp(h2.Port(), false))
 	f.until("the hosts behind eth2 to go", func() bool {
 		_, ok1 := f.entry(h1.MAC)
 		_, ok2 := f.entry(h2.MAC)
 		return !ok1 && !ok2
 	})
+}
+
+func lookup(l *lab.Lab, m *Mirror, k Key) (e Entry, ok bool, err error) {
+	err = l.Router.Do(func() error { e, ok, err = m.Lookup(k); return err })
+	return e, ok, err
 }
 
 func TestRefreshKeepsAStation(t *testing.T) {

@@ -86,11 +86,19 @@ func (c *Controller) refresh(key datapath.StationKey, br int) {
 	if err != nil || !ok || s.Slot != have.Slot {
 		return
 	}
-	if err := c.mirror.Refresh(bridge.Key{Bridge: br, MAC: key.MAC, VLAN: key.VLAN}, have.ifindex); err != nil {
+	k := bridge.Key{Bridge: br, MAC: key.MAC, VLAN: key.VLAN}
+	if err := c.mirror.Refresh(k, have.ifindex); err != nil {
 		c.log.Warn("station not refreshed", "error", err)
 		return
 	}
 	have.refreshed = time.Now()
+	// If it moved between the question and the answer, the bridge has been told
+	// an old port after the new one. What it does not know it floods.
+	if s, ok, err := c.dp.Station(key); err == nil && (!ok || s.Slot != have.Slot) {
+		if err := c.mirror.Forget(k, have.ifindex); err != nil {
+			c.log.Warn("station that moved not forgotten", "error", err)
+		}
+	}
 }
 
 // heal writes stations again that the data path removed as moved although the

@@ -172,7 +172,7 @@ func (m *Manifest) setField(name, value string) error {
 		m.Depends, err = list()
 	case "Architecture":
 		if value != All && value != "any" {
-			return fmt.Errorf("Architecture: %q (expected any or all)", value)
+			return fmt.Errorf("field Architecture is %q, expected any or all", value)
 		}
 		m.AnyArch = value == All
 	case "Postinst":
