@@ -43,8 +43,8 @@ type Bench struct {
 }
 
 // NewBench builds both boxes.
-func NewBench(ctx context.Context, o Options) (b *Bench, err error) {
-	b = &Bench{opts: o, counted: map[string]uint64{}}
+func NewBench(ctx context.Context, o Options) (_ *Bench, err error) {
+	b := &Bench{opts: o, counted: map[string]uint64{}}
 	runtime.LockOSThread()
 	if err := unix.SchedGetaffinity(0, &b.cpus); err != nil {
 		return nil, fmt.Errorf("read the thread's processors: %w", err)
@@ -52,7 +52,6 @@ func NewBench(ctx context.Context, o Options) (b *Bench, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Close())
-			b = nil
 		}
 	}()
 	if b.alone, err = newSide("alone"); err != nil {

@@ -93,8 +93,8 @@ type daemon struct {
 }
 
 // startDaemon starts xdpl2 in a box.
-func startDaemon(ctx context.Context, s *side, conf string, o Options) (d *daemon, err error) {
-	d = &daemon{side: s, done: make(chan struct{}), log: &logTail{}}
+func startDaemon(ctx context.Context, s *side, conf string, o Options) (_ *daemon, err error) {
+	d := &daemon{side: s, done: make(chan struct{}), log: &logTail{}}
 	if d.dir, err = os.MkdirTemp("", "xdpl2-parity-"); err != nil {
 		return nil, err
 	}

@@ -32,7 +32,9 @@ func tagByMark() (*ebpf.Program, error) {
 			asm.HostTo(asm.BE, asm.R2, asm.Half),
 			asm.And.Imm(asm.R3, 0xffff),
 			asm.FnSkbVlanPush.Call(),
-			asm.StoreImm(asm.R6, offsetMark, 0, asm.Word),
+			// Kernels before 6.3 take no immediate value for the context.
+			asm.Mov.Imm(asm.R0, 0),
+			asm.StoreMem(asm.R6, offsetMark, asm.R0, asm.Word),
 			asm.Mov.Imm(asm.R0, -1).WithSymbol("out"),
 			asm.Return(),
 		},
