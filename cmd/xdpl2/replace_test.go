@@ -287,7 +287,7 @@ func TestReplaceKilledAtEachStep(t *testing.T) {
 			b := newBox(t, l, replaceConf(r.mode, "tc", r.devices))
 			during, stopping, stride := 0, 0, 1
 			if inGuest {
-				stride = 7
+				stride = 15
 			}
 			for n := 1; ; n += stride {
 				b.env = []string{fmt.Sprintf("%s=%d", dieAt, n)}

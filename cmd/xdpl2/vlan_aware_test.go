@@ -310,6 +310,7 @@ func TestHiddenTagsAndVLANs(t *testing.T) {
 	}
 	b.configure(confOf("tc"))
 	reload(b)
+	b.waitStationIn(h1, 10, "eth1")
 	before := b.count("eth1", "redirected")
 	must(t, s.Send(frame))
 	if _, err := got.Expect(testContext(t), lab.Equal(frame)); err != nil {

@@ -58,6 +58,9 @@ func (c *Controller) findStations(q api.StationQuery) (foundStations, error) {
 	}
 	all.found = make([]foundStation, 0, len(c.stations))
 	for key, s := range c.stations {
+		if _, unsure := c.unsure.keys[key]; unsure {
+			continue // in a moment it is known
+		}
 		m := key.MAC
 		f := foundStation{
 			order: uint64(m[0])<<52 | uint64(m[1])<<44 | uint64(m[2])<<36 | uint64(m[3])<<28 |

@@ -66,7 +66,7 @@ func parseFlags(args []string, stderr io.Writer) (*config, error) {
 	flags.StringVar(&names, "kernel", "", "run only these `kernels`, such as 5.10,6.1")
 	flags.StringVar(&packages, "packages", "", "run the tests of these `packages` instead of the declared ones")
 	flags.StringVar(&c.filter, "run", "", "run only tests that match this `regexp`")
-	flags.DurationVar(&c.timeout, "timeout", 8*time.Minute, "limit of all tests in one guest")
+	flags.DurationVar(&c.timeout, "timeout", 16*time.Minute, "limit of all tests in one guest")
 	flags.BoolVar(&c.verbose, "verbose", false, "print the kernels' logs and each test's beginning too")
 	flags.BoolVar(&c.json, "json", false, "print the results as JSON, everything else on standard error")
 	flags.BoolVar(&c.shell, "shell", false, "boot one kernel (--kernel) with a shell on this terminal")

@@ -24,11 +24,11 @@ func TestParseFlags(t *testing.T) {
 		want config
 		err  string
 	}{
-		{"", config{timeout: 8 * time.Minute}, ""},
+		{"", config{timeout: 16 * time.Minute}, ""},
 		{"--kernel 5.10 --run ^TestA$ --timeout 10s --verbose", config{kernels: []string{"5.10"}, filter: "^TestA$", timeout: 10 * time.Second, verbose: true}, ""},
-		{"--kernel 5.10,6.1 --packages ./bpf/...,./internal/lab", config{kernels: []string{"5.10", "6.1"}, packages: []string{"./bpf/...", "./internal/lab"}, timeout: 8 * time.Minute}, ""},
-		{"--shell --kernel 7.2", config{kernels: []string{"7.2"}, shell: true, timeout: 8 * time.Minute}, ""},
-		{"--no-shared --no-download --json", config{noShared: true, noDownload: true, json: true, timeout: 8 * time.Minute}, ""},
+		{"--kernel 5.10,6.1 --packages ./bpf/...,./internal/lab", config{kernels: []string{"5.10", "6.1"}, packages: []string{"./bpf/...", "./internal/lab"}, timeout: 16 * time.Minute}, ""},
+		{"--shell --kernel 7.2", config{kernels: []string{"7.2"}, shell: true, timeout: 16 * time.Minute}, ""},
+		{"--no-shared --no-download --json", config{noShared: true, noDownload: true, json: true, timeout: 16 * time.Minute}, ""},
 		{"--shell", config{}, "--kernel"},
 		{"--shell --kernel 5.10,6.1", config{}, "one kernel"},
 		{"--run (", config{}, "--run"},
