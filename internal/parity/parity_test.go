@@ -73,7 +73,7 @@ func seeds(i int) (first, n uint64) {
 	n = 1000
 	if inGuest {
 		// Fewer, so each engine gets others.
-		first, n = uint64(i)*1000, 24
+		first, n = uint64(i)*1000, 16
 	}
 	if *seedFlag >= 0 {
 		first, n = uint64(*seedFlag), 1
