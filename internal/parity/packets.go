@@ -67,11 +67,20 @@ func htons(v uint16) uint16 {
 // send puts a frame on a device's wire. That the other end does not take it,
 // since it is too long there, is no error, as it is none on a wire.
 func (p *packets) send(ifindex int, data []byte) error {
-	err := unix.Sendto(p.fd, data, 0, &unix.SockaddrLinklayer{Ifindex: ifindex})
-	if errors.Is(err, unix.ENOBUFS) {
-		return nil
+	const patience = 10 * time.Second
+	for deadline := time.Now().Add(patience); ; {
+		err := unix.Sendto(p.fd, data, 0, &unix.SockaddrLinklayer{Ifindex: ifindex})
+		switch {
+		case errors.Is(err, unix.ENOBUFS):
+			return nil
+		case !errors.Is(err, unix.EAGAIN) || time.Now().After(deadline):
+			return err
+		}
+		// Frames before it are still on their way and fill the socket's buffer.
+		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLOUT}}, 100); err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
 	}
-	return err
 }
 
 // receive returns the next frame, ok is false if there is none now.
