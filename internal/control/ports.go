@@ -350,18 +350,10 @@ func (c *Controller) reconcileProgram(p *port) {
 // work before the old one goes: a frame in between is judged by both, and the
 // first that redirects it has it.
 func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath.Program) error {
-	if p.attachment == nil && engine == datapath.EngineTC { // the hook stays, the program changes
-		p.attachment, p.watcher = p.watcher, nil
-	}
 	if p.attachment != nil && p.attachment.Engine() == engine {
 		return p.attachment.Update(program)
 	}
-	if engine != datapath.EngineTC {
-		if err := c.prepareXDP(p); err != nil {
-			return err
-		}
-	}
-	a, err := c.dp.Attach(engine, p.ifindex, program)
+	a, err := c.attach(p, engine, program)
 	if err != nil {
 		return errors.Join(err, c.journal.restore(featuresOf(p.device)))
 	}
@@ -369,6 +361,23 @@ func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath
 	p.attachment = a
 	c.log.Info("accelerating", "device", p.device, "engine", engine, "hook", a.Hook())
 	return nil
+}
+
+// attach puts a program at an engine's hook. Where a port was watched, that is
+// the watching program's: there is one of ours at a clsact hook.
+func (c *Controller) attach(p *port, engine datapath.Engine, program datapath.Program) (*datapath.Attachment, error) {
+	if engine != datapath.EngineTC {
+		if err := c.prepareXDP(p); err != nil {
+			return nil, err
+		}
+	} else if a := p.watcher; a != nil {
+		if err := a.Update(program); err != nil {
+			return nil, err
+		}
+		p.watcher = nil
+		return a, nil
+	}
+	return c.dp.Attach(engine, p.ifindex, program)
 }
 
 func (c *Controller) nameEngines(p *port, asked string) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/pack"
 )
 
@@ -130,7 +131,14 @@ func (r *router) change(content []byte) (version string) {
 	_, version, _ = strings.Cut(string(p.control["/control"]), "\nVersion: ")
 	version, _, _ = strings.Cut(version, "\n")
 	r.t.Logf("to %s: %d of %d lost", version, lost, sent)
-	if lost > 0 {
+	// Without tcx a stop takes the ports' qdiscs away and a start adds them, and
+	// the kernel drops what a device is sending just then (qdisc_graft): at most
+	// one frame for each of the two on each of the two ports that a ping crosses.
+	most := 0
+	if !lab.HasTCX() {
+		most = 4
+	}
+	if lost > most {
 		r.t.Errorf("to %s: traffic was interrupted, %d of %d lost", version, lost, sent)
 	}
 	if control, err := os.ReadFile(r.opkg.info(p.name, "control")); err != nil || !strings.Contains(string(control), "\nVersion: "+version+"\n") {
