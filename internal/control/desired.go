@@ -106,9 +106,6 @@ func livePort(ls links, l bridge.Link) datapath.Port {
 		if l.Port.State == bridge.Forwarding {
 			p.Flags |= datapath.PortForwarding
 		}
-		if (l.Port.State == bridge.Forwarding || l.Port.State == bridge.Learning) && l.Port.Learning {
-			p.Flags |= datapath.PortLearns
-		}
 		if l.Port.Locked {
 			p.Flags |= datapath.PortLocked
 		}
@@ -119,6 +116,9 @@ func livePort(ls links, l bridge.Link) datapath.Port {
 			p.PVID = l.VLANs.PVID
 		}
 	}
+	if l.Port != nil && l.Port.Learning && mayLearn(l) {
+		p.Flags |= datapath.PortLearns
+	}
 	// A wire that is in no bridge (topology replace, mode port).
 	if l.Master == 0 && l.Up && l.Carrier {
 		p.Flags |= datapath.PortForwarding
@@ -127,6 +127,13 @@ func livePort(ls links, l bridge.Link) datapath.Port {
 		p.Flags |= datapath.PortPassTagged
 	}
 	return p
+}
+
+// mayLearn reports whether the next frame that comes in teaches the bridge
+// something. A port that has no carrier now has one when there is a frame, and
+// the frame may be there before the kernel has told of it.
+func mayLearn(l bridge.Link) bool {
+	return !l.Up || !l.Carrier || l.Port.State == bridge.Forwarding || l.Port.State == bridge.Learning
 }
 
 // vlansOf is what the data path must know of a port's VLANs.

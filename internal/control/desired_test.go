@@ -72,11 +72,12 @@ func TestLivePort(t *testing.T) {
 		{"learning", func(_ links, l *bridge.Link) { l.Port.State = bridge.Learning }, datapath.PortEnabled | datapath.PortLearns},
 		{"blocking", func(_ links, l *bridge.Link) { l.Port.State = bridge.Blocking }, datapath.PortEnabled},
 		{"disabled", func(_ links, l *bridge.Link) { l.Port.State = bridge.Disabled }, datapath.PortEnabled},
+		{"disabled for want of a carrier", func(_ links, l *bridge.Link) { l.Port.State, l.Carrier = bridge.Disabled, false }, datapath.PortEnabled | datapath.PortLearns},
 		{"does not learn", func(_ links, l *bridge.Link) { l.Port.Learning = false }, usual &^ datapath.PortLearns},
 		{"locked", func(_ links, l *bridge.Link) { l.Port.Locked = true }, usual | datapath.PortLocked},
 		{"isolated", func(_ links, l *bridge.Link) { l.Port.Isolated = true }, usual | datapath.PortIsolated},
-		{"down", func(_ links, l *bridge.Link) { l.Up = false }, datapath.PortEnabled},
-		{"bridge down", func(ls links, _ *bridge.Link) { b := ls[1]; b.Up = false; ls[1] = b }, datapath.PortEnabled},
+		{"down", func(_ links, l *bridge.Link) { l.Up = false }, datapath.PortEnabled | datapath.PortLearns},
+		{"bridge down", func(ls links, _ *bridge.Link) { b := ls[1]; b.Up = false; ls[1] = b }, datapath.PortEnabled | datapath.PortLearns},
 		{"VLAN device on it", func(ls links, l *bridge.Link) {
 			ls[20] = bridge.Link{Index: 20, Name: "eth1.7", Kind: "vlan", Parent: l.Index}
 		}, usual | datapath.PortPassTagged},
