@@ -278,9 +278,13 @@ func TestUnequalWire(t *testing.T) {
 		long := lab.UDP(spec)
 		spec.Length = 1514
 		fits := lab.UDP(spec)
+		verdict := "pass_mtu"
+		if b.portStatus("eth1").Engine == "generic" { // which leaves all frames to the shaper
+			verdict = "pass_filtered"
+		}
 		b.wait("long frames to be passed", func() bool {
 			must(t, sender.Send(long))
-			return b.count("eth1", "pass_mtu") > 0
+			return b.count("eth1", verdict) > 0
 		})
 		must(t, sender.Send(fits))
 		if _, err := got.Expect(ctx, lab.Equal(fits)); err != nil {
