@@ -66,8 +66,10 @@ type DatapathPortConfig struct {
 }
 
 type DatapathPortCounters struct {
-	_       structs.HostLayout
-	Verdict [17]DatapathCounter
+	_          structs.HostLayout
+	Verdict    [17]DatapathCounter
+	Aggregates uint64
+	Segments   uint64
 }
 
 type DatapathPortFlag uint32

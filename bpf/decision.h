@@ -249,6 +249,24 @@ static __always_inline struct decision decide(const struct frame *frame)
 	return out;
 }
 
+/*
+ * Books what GRO has put together: how much it gains here is what tells whether
+ * an engine that does without it can be worth its while.
+ */
+static __always_inline void account_aggregate(__u32 segments)
+{
+	__u32 slot = config.slot;
+	struct port_counters *sum;
+
+	if (config.flags & (CONFIG_DRY_RUN | CONFIG_WATCH))
+		return;
+	sum = bpf_map_lookup_elem(&counters, &slot);
+	if (sum) {
+		sum->aggregates++;
+		sum->segments += segments;
+	}
+}
+
 /* Books the verdict on this CPU; nobody else writes here. */
 static __always_inline void account(const struct decision *made, const struct frame *frame)
 {

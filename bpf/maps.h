@@ -140,6 +140,8 @@ struct counter {
 
 struct port_counters {
 	struct counter verdict[VERDICTS];
+	__u64 aggregates; /* sk_buffs that GRO had put together; tc alone sees them */
+	__u64 segments;	  /* the frames in them */
 };
 
 /* What a traced program decided last (CONFIG_TRACE). */

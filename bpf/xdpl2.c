@@ -57,8 +57,10 @@ int xdpl2_tc(struct __sk_buff *ctx)
 	struct decision made;
 	int action = TC_ACT_UNSPEC;
 
-	if (frame.any_len && ctx->gso_segs)
+	if (frame.any_len && ctx->gso_segs) {
 		frame.packets = ctx->gso_segs;
+		account_aggregate(frame.packets);
+	}
 	made = decide(&frame);
 	if (likely(made.verdict == REDIRECTED)) {
 		action = made.tag == TAG_KEEP ? TC_ACT_REDIRECT : change_tag_tc(ctx, made.tag, made.tci);

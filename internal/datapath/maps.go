@@ -210,30 +210,3 @@ func (d *Datapath) Stations(f func(StationKey, Station) bool) error {
 		}
 	}
 }
-
-// Counters sums a slot's counters over all CPUs. They count from the creation
-// of the maps on.
-func (d *Datapath) Counters(slot uint32) (Counters, error) {
-	var perCPU []bpf.DatapathPortCounters
-	if err := d.maps.Counters.Lookup(slot, &perCPU); err != nil {
-		return Counters{}, fmt.Errorf("read counters of slot %d: %w", slot, err)
-	}
-	var sum Counters
-	for _, cpu := range perCPU {
-		for v := range cpu.Verdict {
-			sum[v].Packets += cpu.Verdict[v].Packets
-			sum[v].Bytes += cpu.Verdict[v].Bytes
-		}
-	}
-	return sum, nil
-}
-
-// ResetCounters sets a slot's counters to zero; for a slot that another port
-// takes over.
-func (d *Datapath) ResetCounters(slot uint32) error {
-	zero := make([]bpf.DatapathPortCounters, ebpf.MustPossibleCPU())
-	if err := d.maps.Counters.Put(slot, zero); err != nil {
-		return fmt.Errorf("reset counters of slot %d: %w", slot, err)
-	}
-	return nil
-}
