@@ -22,23 +22,6 @@ func (c *Controller) lone(p *port) bool {
 		c.replaced.taken[p.ifindex] != nil
 }
 
-// enginesOfWire returns the engines to try: for a lone wire tc behind generic,
-// or in its place if XDP is known to be of no use there.
-func (c *Controller) enginesOfWire(p *port, engines []datapath.Engine) []datapath.Engine {
-	if !c.lone(p) || engines[0] != datapath.EngineGeneric {
-		return engines
-	}
-	why := c.replaced.noXDP[p.ifindex]
-	if past := c.pastEgress(p); past != "" {
-		why = past
-	}
-	if why != "" {
-		p.engines[config.EngineGeneric] = why
-		return []datapath.Engine{datapath.EngineTC}
-	}
-	return append(engines, datapath.EngineTC)
-}
-
 var errBrokenWire = errors.New("the wire would carry nothing")
 
 // brokenWire says why a lone wire with the engine that was just attached would

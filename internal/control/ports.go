@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cilium/ebpf"
-
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/bridge"
 	"github.com/xdpl2/xdpl2/internal/config"
@@ -33,6 +31,7 @@ type port struct {
 	attachment *datapath.Attachment
 	watcher    *datapath.Attachment // see watch.go
 	unwatched  string               // why there is none
+	preferred  *preference          // of auto's second step
 
 	state, reason string
 	engines       map[string]string // why not, for those that were tried or ruled out
@@ -180,7 +179,7 @@ func (c *Controller) reconcilePort(p *port) {
 		c.unwatch(p)
 		c.detach(p)
 		c.giveBack(p)
-		p.ifindex = l.Index
+		p.ifindex, p.preferred = l.Index, nil
 	}
 	if p.state != api.Accelerating {
 		c.detach(p)
@@ -293,110 +292,6 @@ func (c *Controller) empty(p *port) {
 	p.set, p.live = false, datapath.Port{}
 }
 
-// reconcileProgram attaches what the port needs, replaces a program whose
-// constants have changed, and changes engines without a gap.
-func (c *Controller) reconcileProgram(p *port) {
-	if p.state != api.Accelerating {
-		return
-	}
-	if p.section == nil { // a target only
-		c.detach(p)
-		c.giveBack(p)
-		return
-	}
-	program, err := c.programOf(p)
-	if err != nil {
-		c.detach(p)
-		p.state, p.reason = api.NotAccelerated, err.Error()
-		return
-	}
-	asked := c.config.EngineOf(p.section)
-	engines := []datapath.Engine{datapath.Engine(asked)}
-	if asked == config.EngineAuto {
-		engines = []datapath.Engine{datapath.EngineTC, datapath.EngineGeneric}
-		if why := c.pastEgress(p); why != "" {
-			engines = engines[:1]
-			p.engines[config.EngineGeneric] = why
-		}
-	}
-	engines = c.enginesOfWire(p, engines)
-	var failed error
-	for _, engine := range engines {
-		err := c.useEngine(p, engine, program)
-		if err == nil {
-			err = c.brokenWire(p, engine)
-		}
-		if err == nil {
-			c.nameEngines(p, asked)
-			c.nameHiddenTags(p)
-			return
-		}
-		p.engines[string(engine)] = err.Error()
-		failed = errors.Join(failed, err)
-		if !errors.Is(err, ebpf.ErrNotSupported) && asked != config.EngineAuto && !errors.Is(err, errBrokenWire) {
-			break
-		}
-	}
-	c.detach(p)
-	if errors.Is(failed, datapath.ErrForeignProgram) {
-		p.state, p.reason = api.NotAccelerated, failed.Error()
-		return
-	}
-	p.state, p.reason = api.Failed, failed.Error()
-	c.log.Warn("port not accelerated", "device", p.device, "error", failed)
-}
-
-// useEngine makes the port run a program on an engine. The new program is at
-// work before the old one goes: a frame in between is judged by both, and the
-// first that redirects it has it.
-func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath.Program) error {
-	if p.attachment != nil && p.attachment.Engine() == engine {
-		return p.attachment.Update(program)
-	}
-	a, err := c.attach(p, engine, program)
-	if err != nil {
-		return errors.Join(err, c.journal.restore(featuresOf(p.device)))
-	}
-	c.release(p, engine != datapath.EngineTC)
-	p.attachment = a
-	c.log.Info("accelerating", "device", p.device, "engine", engine, "hook", a.Hook())
-	return nil
-}
-
-// attach puts a program at an engine's hook. Where a port was watched, that is
-// the watching program's: there is one of ours at a clsact hook.
-func (c *Controller) attach(p *port, engine datapath.Engine, program datapath.Program) (*datapath.Attachment, error) {
-	if engine != datapath.EngineTC {
-		if err := c.prepareXDP(p); err != nil {
-			return nil, err
-		}
-	} else if a := p.watcher; a != nil {
-		if err := a.Update(program); err != nil {
-			return nil, err
-		}
-		p.watcher = nil
-		return a, nil
-	}
-	return c.dp.Attach(engine, p.ifindex, program)
-}
-
-func (c *Controller) nameEngines(p *port, asked string) {
-	used := string(p.attachment.Engine())
-	for _, e := range []string{config.EngineNative, config.EngineGeneric, config.EngineTC} {
-		switch {
-		case e == used:
-			p.engines[e] = "in use"
-		case e == config.EngineNative:
-			p.engines[e] = "not built in this version"
-		case p.engines[e] != "":
-		case asked == config.EngineAuto:
-			p.engines[e] = "auto prefers tc: it is never slower than the bridge, TCP included"
-		default:
-			p.engines[e] = fmt.Sprintf("option engine asks for %s", asked)
-		}
-	}
-}
-
 func (c *Controller) programOf(p *port) (datapath.Program, error) {
 	program := datapath.Program{Slot: p.slot}
 	if c.config.Main.Mode != config.ModePort {
@@ -416,30 +311,6 @@ func (c *Controller) programOf(p *port) (datapath.Program, error) {
 	return program, nil
 }
 
-// prepareXDP has the device leave VLAN tags in the frames before a program that
-// sees only those is attached.
-func (c *Controller) prepareXDP(p *port) error {
-	l := c.links[p.ifindex]
-	if err := c.keepTagsIn(l); err != nil {
-		return err
-	}
-	tags, err := c.tagFlags(l)
-	if err != nil {
-		return err
-	}
-	const both = datapath.PortHidesTags | datapath.PortLosesTags
-	live := p.live
-	live.Flags = live.Flags&^both | tags
-	if live == p.live {
-		return nil
-	}
-	if err := c.dp.SetPort(p.slot, live); err != nil {
-		return err
-	}
-	p.live = live
-	return nil
-}
-
 // featuresChanged reports whether a device whose driver had something to tell
 // now treats VLAN tags in another way.
 func (c *Controller) featuresChanged(touched []int) bool {
@@ -455,26 +326,6 @@ func (c *Controller) featuresChanged(touched []int) bool {
 		}
 	}
 	return false
-}
-
-func (c *Controller) detach(p *port) { c.release(p, false) }
-
-// release takes the port's program away and undoes what it needed, unless the
-// next program needs it too.
-func (c *Controller) release(p *port, keepPrepared bool) {
-	if p.attachment == nil {
-		return
-	}
-	if err := p.attachment.Detach(); err != nil {
-		c.log.Error("program not detached", "device", p.device, "error", err)
-	}
-	p.attachment = nil
-	if keepPrepared {
-		return
-	}
-	if err := c.journal.restore(featuresOf(p.device)); err != nil {
-		c.log.Error("device not restored", "device", p.device, "error", err)
-	}
 }
 
 // detachAll leaves the devices as they were found.

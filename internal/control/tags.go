@@ -50,9 +50,29 @@ func (c *Controller) tagFlags(l bridge.Link) (datapath.PortFlags, error) {
 // because it cannot tell their VLANs.
 func (c *Controller) nameHiddenTags(p *port) {
 	if c.blind(p) {
-		p.state = api.NotAccelerated
-		p.reason = fmt.Sprintf("%s may keep VLAN tags beside the frame, where XDP does not see them: in the VLAN-aware %s engine tc is needed", p.device, c.bridgeName())
+		p.state, p.reason = api.NotAccelerated, c.hiddenTags(p.device)
 	}
+}
+
+func (c *Controller) hiddenTags(device string) string {
+	return fmt.Sprintf("%s may keep VLAN tags beside the frame, where XDP does not see them: in the VLAN-aware %s engine tc is needed", device, c.bridgeName())
+}
+
+// whyBlind says why a device will hide tags whatever it is told, where that
+// matters, or "".
+func (c *Controller) whyBlind(l bridge.Link) string {
+	if !c.vlanAware() {
+		return ""
+	}
+	blind := l.Kind != "" && !c.opts.TrustTags
+	states, err := netdev.Features(l.Name)
+	for _, f := range rxTagFeatures {
+		blind = blind || l.Kind == "" && states[f].Active && states[f].Fixed
+	}
+	if !blind && err == nil {
+		return ""
+	}
+	return c.hiddenTags(l.Name)
 }
 
 // blind reports whether the program of a port cannot tell in which VLAN a frame

@@ -17,8 +17,9 @@ import (
 // Engine is where a program runs.
 type Engine string
 
-// The engines of this version.
+// The engines.
 const (
+	EngineNative  Engine = "native"  // XDP in the driver
 	EngineGeneric Engine = "generic" // XDP on the sk_buff
 	EngineTC      Engine = "tc"      // tcx, or a clsact filter before 6.6
 )
