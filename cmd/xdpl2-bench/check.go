@@ -3,20 +3,17 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/rlimit"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/results"
 )
 
 // box is what the demo found on the machine.
@@ -26,21 +23,13 @@ type box struct {
 	ipv6      bool
 	live      bool   // frames that the kernel makes itself
 	noCompare string // why the comparison is left out
-	machine   machine
-}
-
-// machine is what numbers depend on.
-type machine struct {
-	Kernel string `json:"kernel"`
-	CPU    string `json:"cpu"`
-	Cores  int    `json:"cores"`
-	Arch   string `json:"arch"`
+	machine   results.Machine
 }
 
 // checkBox looks for everything at once, so that what is missing is told in
 // one go. What the kernel can do is tried, not concluded from its version.
 func checkBox(daemon string) *box {
-	b := &box{machine: thisMachine()}
+	b := &box{machine: results.ThisMachine()}
 	var err error
 	if b.daemon, err = findDaemon(daemon); err != nil {
 		b.lack("the daemon's program: %v (make builds it; --xdpl2 names it)", err)
@@ -144,40 +133,4 @@ func tryBPF(*lab.NS) error {
 		prog.Close()
 	}
 	return nil
-}
-
-func thisMachine() machine {
-	m := machine{CPU: "unknown CPU", Cores: runtime.NumCPU(), Arch: runtime.GOARCH, Kernel: "unknown"}
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		m.Kernel = unix.ByteSliceToString(u.Release[:])
-	}
-	if f, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer f.Close()
-		if name := cpuName(bufio.NewScanner(f)); name != "" {
-			m.CPU = name
-		}
-	}
-	return m
-}
-
-// cpuName finds the processor's name in /proc/cpuinfo. Many 64-bit ARM kernels
-// tell the part's number only, some the board's name.
-func cpuName(lines *bufio.Scanner) string {
-	found := map[string]string{}
-	for lines.Scan() {
-		key, value, ok := strings.Cut(lines.Text(), ":")
-		if key = strings.TrimSpace(key); ok && found[key] == "" {
-			found[key] = strings.TrimSpace(value)
-		}
-	}
-	for _, key := range []string{"model name", "Model", "Hardware"} {
-		if found[key] != "" {
-			return found[key]
-		}
-	}
-	if part := found["CPU part"]; part != "" {
-		return fmt.Sprintf("ARM implementer %s part %s", found["CPU implementer"], part)
-	}
-	return ""
 }

@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/xdpl2/xdpl2/internal/config"
@@ -65,19 +63,6 @@ func TestFindDaemon(t *testing.T) {
 	t.Setenv("PATH", "/nonexistent")
 	if got, err := findDaemon(""); err == nil {
 		t.Errorf("found %s", got)
-	}
-}
-
-func TestCPUName(t *testing.T) {
-	for want, text := range map[string]string{
-		"AMD EPYC":                        "processor\t: 0\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel name\t: other\n",
-		"Some Board":                      "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\nHardware\t: Some Board\n",
-		"ARM implementer 0x41 part 0xd03": "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n",
-		"":                                "nothing\n",
-	} {
-		if got := cpuName(bufio.NewScanner(strings.NewReader(text))); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }
 

@@ -10,20 +10,21 @@ import (
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/results"
 )
 
 // result is what the demo found out, and what --json prints.
 type result struct {
-	Version    string        `json:"version"`
-	Daemon     string        `json:"daemon_version"`
-	Machine    machine       `json:"machine"`
-	Share      float64       `json:"accelerated_share"` // of all frames of the first part
-	Ports      []port        `json:"ports"`
-	Traffic    []flow        `json:"traffic"`
-	Comparison []*loadResult `json:"comparison"`
-	LeftOut    []string      `json:"left_out"`
-	Failures   []string      `json:"failures"`
-	Seconds    float64       `json:"seconds"`
+	Version    string          `json:"version"`
+	Daemon     string          `json:"daemon_version"`
+	Machine    results.Machine `json:"machine"`
+	Share      float64         `json:"accelerated_share"` // of all frames of the first part
+	Ports      []port          `json:"ports"`
+	Traffic    []flow          `json:"traffic"`
+	Comparison []*loadResult   `json:"comparison"`
+	LeftOut    []string        `json:"left_out"`
+	Failures   []string        `json:"failures"`
+	Seconds    float64         `json:"seconds"`
 }
 
 // report tells people what happens, and keeps it for the end.
