@@ -13,7 +13,9 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netns"
 	"github.com/xdpl2/xdpl2/internal/results"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 // box is what the demo found on the machine.
@@ -38,7 +40,7 @@ func checkBox(daemon string) *box {
 		b.lack("root: network namespaces and BPF need it; run it with sudo")
 		return b
 	}
-	if err := lab.CanMakeNS(); err != nil {
+	if err := netns.Supported(); err != nil {
 		b.lack("network namespaces (CONFIG_NET_NS, CAP_SYS_ADMIN): %v", err)
 		return b
 	}
@@ -61,7 +63,7 @@ func checkBox(daemon string) *box {
 		}
 		return err
 	}) == nil
-	b.live = lab.HasLiveFrames()
+	b.live = rig.HasLiveFrames()
 	b.noCompare = whyNoCompare()
 	return b
 }
@@ -72,7 +74,7 @@ func (b *box) lack(format string, args ...any) {
 
 // whyNoCompare tells why the measuring rig cannot work here, "" if it can.
 func whyNoCompare() string {
-	if err := lab.RigUnsupported(); err != nil {
+	if err := rig.Unsupported(); err != nil {
 		return err.Error()
 	}
 	// The rig's sink is a tap device.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/httpapi"
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // daemon is the real program, started in a namespace on a configuration in a
@@ -84,7 +84,7 @@ func uciConfig(bridge, engine string, ports ...string) string {
 
 // startDaemon makes the directories below dir, writes the configuration, starts
 // the daemon and waits until it is ready.
-func startDaemon(ctx context.Context, program, dir string, ns *lab.NS, config string) (*daemon, error) {
+func startDaemon(ctx context.Context, program, dir string, ns *netns.NS, config string) (*daemon, error) {
 	d := &daemon{
 		program: program, dir: dir, client: httpapi.NewClient(filepath.Join(dir, "run")),
 		ended: make(chan struct{}), ready: make(chan struct{}),

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 // The variants that are compared, with the engine of each. The bridge is
@@ -29,12 +29,12 @@ var variants = []struct{ name, engine string }{
 // sequence, which the kernel never sees.
 var loads = []struct {
 	name   string
-	load   lab.Load
+	load   rig.Load
 	weight int
 }{
-	{"64 B", lab.Load{Input: lab.Roomy, Length: 60}, 6},
-	{"1518 B", lab.Load{Input: lab.Roomy, Length: 1514}, 5},
-	{"64 B, tight", lab.Load{Input: lab.Tight, Length: 60}, 4},
+	{"64 B", rig.Load{Input: rig.Roomy, Length: 60}, 6},
+	{"1518 B", rig.Load{Input: rig.Roomy, Length: 1514}, 5},
+	{"64 B, tight", rig.Load{Input: rig.Tight, Length: 60}, 4},
 }
 
 // slice is how long a variant is measured at a time; shorter ones would be
@@ -44,7 +44,7 @@ const slice = 30 * time.Millisecond
 // bench switches the daemon of the rig's router between the variants.
 type bench struct {
 	ctx    context.Context
-	rig    *lab.Rig
+	rig    *rig.Rig
 	daemon *daemon
 
 	engine string // in force; "" is the bridge
@@ -59,13 +59,13 @@ type share struct{ frames, redirected uint64 }
 
 // compare is the second part: bridge and xdpl2 side by side.
 func compare(ctx context.Context, r *report, have *box, dir string, p plan) error {
-	rig, err := lab.NewRig(ctx, lab.RigOptions{})
+	meter, err := rig.New(ctx, rig.Options{})
 	if err != nil {
 		return err
 	}
-	defer r.cleanUp(rig.Close)
-	b := &bench{ctx: ctx, rig: rig}
-	b.daemon, err = startDaemon(ctx, have.daemon, filepath.Join(dir, "rig"), rig.Router, b.config(""))
+	defer r.cleanUp(meter.Close)
+	b := &bench{ctx: ctx, rig: meter}
+	b.daemon, err = startDaemon(ctx, have.daemon, filepath.Join(dir, "rig"), meter.Router, b.config(""))
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func compare(ctx context.Context, r *report, have *box, dir string, p plan) erro
 	r.beginCompare(have)
 	var all []*measured
 	for _, l := range loads {
-		if l.load.Input == lab.Roomy && !have.live {
+		if l.load.Input == rig.Roomy && !have.live {
 			r.leaveOut(l.name + ": the kernel cannot generate such frames (live frames, Linux 5.18)")
 			continue
 		}
@@ -104,15 +104,15 @@ func next(all []*measured) *measured {
 func (b *bench) round(m *measured, seed uint64) error {
 	start := time.Now()
 	b.shares = m.shares
-	var list []lab.Variant
+	var list []rig.Variant
 	for _, v := range variants {
-		list = append(list, lab.Variant{
+		list = append(list, rig.Variant{
 			Name:  v.name,
 			Enter: func() error { return b.enter(v.engine) },
 			Leave: func() error { return b.leave(v.name, v.engine) },
 		})
 	}
-	c, err := b.rig.Compare(b.ctx, m.load, list, lab.CompareOptions{Rounds: 1, Slice: slice, Seed: seed})
+	c, err := b.rig.Compare(b.ctx, m.load, list, rig.CompareOptions{Rounds: 1, Slice: slice, Seed: seed})
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)
 	}

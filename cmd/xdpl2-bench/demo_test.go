@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netns"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 // stage is where a demo runs in a test: with the real daemon and a directory
@@ -44,7 +45,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Skip("not for guests: the daemon's program is built from source, which needs the go tool")
 	}
-	lab.RequireNS(t)
+	netns.Require(t)
 	buildOnce.Do(func() {
 		if buildDir, err = os.MkdirTemp("", "xdpl2-bench-test-"); err != nil {
 			t.Fatal(err)
@@ -186,7 +187,7 @@ func TestDemoInterrupted(t *testing.T) {
 			}
 		}
 		_ = cmd.Wait()
-		if !sent && c.at == " s left" && lab.RigUnsupported() != nil {
+		if !sent && c.at == " s left" && rig.Unsupported() != nil {
 			t.Log("no comparison here")
 			s.clean()
 			continue

@@ -28,7 +28,7 @@ func buildRouter(ctx context.Context, have *box, dir, name string) (*router, err
 	if err != nil {
 		return nil, err
 	}
-	d, err := startDaemon(ctx, have.daemon, dir, l.Router, uciConfig(lab.BridgeName, "auto", lanPorts...))
+	d, err := startDaemon(ctx, have.daemon, dir, l.Router.NS, uciConfig(lab.BridgeName, "auto", lanPorts...))
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

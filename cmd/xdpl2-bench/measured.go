@@ -7,15 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 // measured collects the rounds of one load.
 type measured struct {
 	name   string
-	load   lab.Load
+	load   rig.Load
 	weight int
-	all    *lab.Comparison
+	all    *rig.Comparison
 	shares map[string]*share
 	took   time.Duration // the last round
 }
@@ -28,7 +28,7 @@ const (
 	minForInterval = 6
 )
 
-func newMeasured(name string, load lab.Load, weight int) *measured {
+func newMeasured(name string, load rig.Load, weight int) *measured {
 	return &measured{name: name, load: load, weight: weight, shares: map[string]*share{}}
 }
 
@@ -39,7 +39,7 @@ func (m *measured) rounds() int {
 	return len(m.all.Rounds)
 }
 
-func (m *measured) add(c *lab.Comparison) {
+func (m *measured) add(c *rig.Comparison) {
 	if m.all == nil {
 		m.all = c
 		return

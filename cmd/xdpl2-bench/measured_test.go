@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/xdpl2/xdpl2/internal/api"
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 // roundOf is a round with two equal slices for each variant.
-func roundOf(costs ...float64) lab.Round {
-	var r lab.Round
+func roundOf(costs ...float64) rig.Round {
+	var r rig.Round
 	for _, c := range costs {
-		r = append(r, []lab.Sample{{NsPerFrame: c}, {NsPerFrame: c}})
+		r = append(r, []rig.Sample{{NsPerFrame: c}, {NsPerFrame: c}})
 	}
 	return r
 }
@@ -28,13 +28,13 @@ func names() (all []string) {
 }
 
 func TestMeasured(t *testing.T) {
-	m := newMeasured("64 B", lab.Load{Input: lab.Roomy, Length: 60}, 1)
+	m := newMeasured("64 B", rig.Load{Input: rig.Roomy, Length: 60}, 1)
 	if r, err := m.result(); err != nil || len(r.Variants) != 0 {
 		t.Errorf("nothing measured: %+v, %v", r, err)
 	}
 	for i := range 6 {
 		speed := 1 + float64(i%3) // the machine changes, the ratios do not
-		m.add(&lab.Comparison{Load: m.load, Variants: names(), Rounds: []lab.Round{roundOf(1000*speed, 800*speed, 500*speed, 1000*speed)}})
+		m.add(&rig.Comparison{Load: m.load, Variants: names(), Rounds: []rig.Round{roundOf(1000*speed, 800*speed, 500*speed, 1000*speed)}})
 	}
 	m.shares["xdpl2 tc"] = &share{frames: 1000, redirected: 990}
 	r, err := m.result()
@@ -85,9 +85,9 @@ func TestNext(t *testing.T) {
 	for _, l := range loads {
 		all = append(all, newMeasured(l.name, l.load, l.weight))
 	}
-	one := &lab.Comparison{Rounds: []lab.Round{{}}}
+	one := &rig.Comparison{Rounds: []rig.Round{{}}}
 	for range 30 {
-		next(all).add(&lab.Comparison{Rounds: one.Rounds})
+		next(all).add(&rig.Comparison{Rounds: one.Rounds})
 	}
 	if a, b, c := all[0].rounds(), all[1].rounds(), all[2].rounds(); a != 12 || b != 10 || c != 8 {
 		t.Errorf("%d, %d and %d turns", a, b, c)

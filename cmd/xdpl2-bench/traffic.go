@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 // flow is one kind of traffic and what came of it.
@@ -105,7 +107,7 @@ func sendPings(ctx context.Context, f *flow, from *lab.Host, to netip.Addr, d, i
 		}
 	}
 	if len(rtts) > 0 {
-		f.RTT, f.RTT99 = lab.Median(rtts), lab.Percentile(rtts, 0.99)
+		f.RTT, f.RTT99 = rig.Median(rtts), rig.Percentile(rtts, 0.99)
 	}
 	f.OK = f.Lost == 0 && duplicates == 0
 	if duplicates > 0 {
@@ -169,8 +171,8 @@ func sendChatter(ctx context.Context, f *flow, d time.Duration, hosts []*lab.Hos
 			}
 			next := hosts[(i+1)%len(hosts)]
 			_, err = s.SendAll([][]byte{
-				lab.ARPRequest(h.MAC, h.IP4, next.IP4),
-				lab.LLDP(h.MAC),
+				ether.ARPRequest(h.MAC, h.IP4, next.IP4),
+				ether.LLDP(h.MAC),
 				multicast(h.MAC, h.IP4),
 			})
 			if err = errors.Join(err, s.Close()); err != nil {
@@ -190,7 +192,7 @@ func sendChatter(ctx context.Context, f *flow, d time.Duration, hosts []*lab.Hos
 
 // multicast is a datagram to all hosts of the network (224.0.0.1).
 func multicast(src net.HardwareAddr, ip netip.Addr) []byte {
-	return lab.UDP(lab.UDPSpec{
+	return ether.UDP(ether.UDPSpec{
 		Dst: net.HardwareAddr{0x01, 0x00, 0x5e, 0, 0, 1}, Src: src,
 		DstIP: netip.AddrFrom4([4]byte{224, 0, 0, 1}), SrcIP: ip,
 		DstPort: lab.DiscardPort, SrcPort: 40000,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 var benchMAC atomic.Uint32
@@ -57,8 +58,8 @@ func BenchmarkStationFollowed(b *testing.B) {
 				}
 				times = append(times, float64(time.Since(began).Microseconds())/1000)
 			}
-			b.ReportMetric(lab.Percentile(times, 0.5), "ms-median")
-			b.ReportMetric(lab.Percentile(times, 0.99), "ms-p99")
+			b.ReportMetric(rig.Percentile(times, 0.5), "ms-median")
+			b.ReportMetric(rig.Percentile(times, 0.99), "ms-p99")
 		})
 	}
 }

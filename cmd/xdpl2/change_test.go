@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -53,14 +54,14 @@ func hostMoves(t *testing.T, w way, b *box, managed bool) {
 	if managed {
 		b.wait("eth4 to be accelerated", func() bool { return b.portStatus("eth4").State == api.Accelerating })
 	}
-	frame := lab.UDP(lab.Between(h1, h2))
+	frame := ether.UDP(lab.Between(h1, h2))
 	// Until it speaks, its frames go to the old port, as with the bridge.
 	must(t, sender.Send(frame))
 	_, err = atOld.Expect(ctx, lab.Equal(frame))
 	must(t, err)
 	moved, err := h2.Sender()
 	must(t, err)
-	must(t, moved.Send(lab.UDP(lab.Between(h2, h1))))
+	must(t, moved.Send(ether.UDP(lab.Between(h2, h1))))
 	must(t, b.lab.WaitStation(ctx, h2.MAC, eth4))
 	atOld.Drain()
 	frames := scaled(1000)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/lab/nft"
 )
@@ -65,7 +66,7 @@ func TestShaperIsNotSteppedAround(t *testing.T) {
 		must(t, err)
 		at2, err := h2.Capture()
 		must(t, err)
-		there, aside := lab.UDP(lab.Between(h1, h2)), lab.UDP(lab.Between(h1, h3))
+		there, aside := ether.UDP(lab.Between(h1, h2)), ether.UDP(lab.Between(h1, h3))
 		before, redirected, filtered := shaped(t, b.lab.Router, qdisc), b.count("eth1", "redirected"), b.count("eth1", "pass_filtered")
 		const frames = 100
 		for range frames {
@@ -127,7 +128,7 @@ func (b *box) dropsLeaving(h1, h2, h3 *lab.Host, fast bool) {
 	must(b.t, err)
 	at2, err := h2.Capture()
 	must(b.t, err)
-	there, aside := lab.UDP(lab.Between(h1, h2)), lab.UDP(lab.Between(h1, h3))
+	there, aside := ether.UDP(lab.Between(h1, h2)), ether.UDP(lab.Between(h1, h3))
 	redirected, filtered := b.count("eth1", "redirected"), b.count("eth1", "pass_filtered")
 	for range 100 {
 		must(b.t, sender.Send(there))
@@ -148,7 +149,7 @@ func (b *box) redirectsAgain(h1, h2 *lab.Host) {
 	must(b.t, err)
 	at2, err := h2.Capture()
 	must(b.t, err)
-	frame, redirected := lab.UDP(lab.Between(h1, h2)), b.count("eth1", "redirected")
+	frame, redirected := ether.UDP(lab.Between(h1, h2)), b.count("eth1", "redirected")
 	b.sendUntil(sender, frame, "frames to h2 to be redirected", func() bool { return b.count("eth1", "redirected") > redirected })
 	if _, err := at2.Expect(testContext(b.t), lab.Equal(frame)); err != nil {
 		b.t.Fatal(err)

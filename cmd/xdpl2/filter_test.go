@@ -12,8 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/lab/nft"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 func newChain(t *testing.T, ns *lab.NS, o nft.ChainOptions) *nft.Chain {
@@ -39,7 +41,7 @@ func (b *box) waitFiltered(device, part string) {
 }
 
 // sendUntil sends frames until cond holds.
-func (b *box) sendUntil(s *lab.Sender, frame []byte, what string, cond func() bool) {
+func (b *box) sendUntil(s *netns.Sender, frame []byte, what string, cond func() bool) {
 	b.t.Helper()
 	b.wait(what, func() bool {
 		must(b.t, s.Send(frame))
@@ -50,9 +52,9 @@ func (b *box) sendUntil(s *lab.Sender, frame []byte, what string, cond func() bo
 // none fails if any of the frames that were sent before reaches a host: a
 // broadcast that is sent after them, and that no test's rule drops, shows that
 // nothing is under way any more.
-func (b *box) none(s *lab.Sender, from *lab.Host, at *lab.Capture, frame []byte) {
+func (b *box) none(s *netns.Sender, from *lab.Host, at *lab.Capture, frame []byte) {
 	b.t.Helper()
-	marker := lab.ARPRequest(from.MAC, from.IP4, netip.AddrFrom4([4]byte{192, 168, 77, byte(100 + at.Seen()%100)}))
+	marker := ether.ARPRequest(from.MAC, from.IP4, netip.AddrFrom4([4]byte{192, 168, 77, byte(100 + at.Seen()%100)}))
 	must(b.t, s.Send(marker))
 	if _, err := at.Expect(testContext(b.t), lab.Equal(marker)); err != nil {
 		b.t.Fatal(err)
@@ -75,7 +77,7 @@ func TestFirewallIsNotSteppedAround(t *testing.T) {
 		must(t, err)
 		at2, err := h2.Capture()
 		must(t, err)
-		dropped := lab.UDP(lab.Between(h1, h2))
+		dropped := ether.UDP(lab.Between(h1, h2))
 		// A chain without rules is no filter.
 		b.sendUntil(sender, dropped, "frames to be redirected", func() bool { return b.count("eth1", "redirected") > 10 })
 
@@ -84,7 +86,7 @@ func TestFirewallIsNotSteppedAround(t *testing.T) {
 			b.waitFiltered(port, "nftables table bridge fw4bridge has rules in chain forward")
 		}
 		// What was under way may still arrive, and comes before this.
-		last := lab.ARPRequest(h1.MAC, h1.IP4, netip.MustParseAddr("192.168.77.99"))
+		last := ether.ARPRequest(h1.MAC, h1.IP4, netip.MustParseAddr("192.168.77.99"))
 		must(t, sender.Send(last))
 		_, err = at2.Expect(ctx, lab.Equal(last))
 		must(t, err)
@@ -171,7 +173,7 @@ func TestFilterOfOnePort(t *testing.T) {
 		must(t, err)
 		at2, err := h2.Capture()
 		must(t, err)
-		there, back := lab.UDP(lab.Between(h1, h2)), lab.UDP(lab.Between(h2, h1))
+		there, back := ether.UDP(lab.Between(h1, h2)), ether.UDP(lab.Between(h2, h1))
 		for range 100 {
 			must(t, to2.Send(there))
 			must(t, to1.Send(back))

@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -77,7 +78,7 @@ func TestFlush(t *testing.T) {
 		must(t, err)
 		s, err := h1.Sender()
 		must(t, err)
-		frame := lab.UDP(lab.Between(h1, h2))
+		frame := ether.UDP(lab.Between(h1, h2))
 		must(t, s.Send(frame))
 		for _, c := range []*lab.Capture{at2, at3} {
 			_, err := c.Expect(testContext(t), lab.Equal(frame))
@@ -119,9 +120,9 @@ func TestTwoBridges(t *testing.T) {
 		must(t, err)
 		s3, err := h3.Sender()
 		must(t, err)
-		astray := lab.UDP(lab.Between(h3, h1))
+		astray := ether.UDP(lab.Between(h3, h1))
 		must(t, s3.Send(astray))
-		frame := lab.UDP(lab.Between(h1, h2))
+		frame := ether.UDP(lab.Between(h1, h2))
 		for range 100 {
 			must(t, s1.Send(frame))
 		}
@@ -130,7 +131,7 @@ func TestTwoBridges(t *testing.T) {
 			must(t, err)
 		}
 		// Two ways for a frame that must not come: what was sent after it has come.
-		back := lab.UDP(lab.Between(h2, h1))
+		back := ether.UDP(lab.Between(h2, h1))
 		s2, err := h2.Sender()
 		must(t, err)
 		must(t, s2.Send(back))

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
 )
@@ -139,8 +140,8 @@ func TestSnooping(t *testing.T) {
 				if c.group.Is6() {
 					from = h1.IP6
 				}
-				stream := lab.UDP(lab.UDPSpec{Dst: groupMAC(c.group), Src: h1.MAC, DstIP: c.group, SrcIP: from, DstPort: 5004, SrcPort: 5004})
-				unicast := [2][]byte{lab.UDP(lab.Between(h1, h2)), lab.UDP(lab.Between(h1, h3))}
+				stream := ether.UDP(ether.UDPSpec{Dst: groupMAC(c.group), Src: h1.MAC, DstIP: c.group, SrcIP: from, DstPort: 5004, SrcPort: 5004})
+				unicast := [2][]byte{ether.UDP(lab.Between(h1, h2)), ether.UDP(lab.Between(h1, h3))}
 				sender, err := h1.Sender()
 				must(t, err)
 				at := [2]*lab.Capture{}
@@ -163,7 +164,7 @@ func TestSnooping(t *testing.T) {
 						must(t, sender.Send(unicast[0]))
 						must(t, sender.Send(unicast[1]))
 					}
-					last := lab.ARPRequest(h1.MAC, h1.IP4, netip.MustParseAddr("192.168.77.98"))
+					last := ether.ARPRequest(h1.MAC, h1.IP4, netip.MustParseAddr("192.168.77.98"))
 					must(t, sender.Send(last))
 					for i, c := range at {
 						if _, err := c.Expect(ctx, lab.Equal(last)); err != nil {
@@ -215,22 +216,22 @@ func TestGroupProtocols(t *testing.T) {
 		udp := func(src, dst *lab.Host, group string, port, from uint16, payload string) []byte {
 			data, err := hex.DecodeString(payload)
 			must(t, err)
-			s := lab.UDPSpec{Src: src.MAC, DstPort: port, SrcPort: from, Payload: data, Length: 300}
+			s := ether.UDPSpec{Src: src.MAC, DstPort: port, SrcPort: from, Payload: data, Length: 300}
 			switch {
 			case dst != nil && group == "6":
-				s.Dst, s.DstIP, s.SrcIP = dst.MAC, lab.LinkLocal(dst.MAC), lab.LinkLocal(src.MAC)
+				s.Dst, s.DstIP, s.SrcIP = dst.MAC, ether.LinkLocal(dst.MAC), ether.LinkLocal(src.MAC)
 			case dst != nil:
 				s.Dst, s.DstIP, s.SrcIP = dst.MAC, dst.IP4, src.IP4
 			case group == "255.255.255.255":
-				s.Dst, s.DstIP, s.SrcIP = lab.Broadcast, netip.MustParseAddr(group), netip.IPv4Unspecified()
+				s.Dst, s.DstIP, s.SrcIP = ether.Broadcast, netip.MustParseAddr(group), netip.IPv4Unspecified()
 			default:
 				s.DstIP = netip.MustParseAddr(group)
 				s.Dst, s.SrcIP = groupMAC(s.DstIP), src.IP4
 				if s.DstIP.Is6() {
-					s.SrcIP = lab.LinkLocal(src.MAC)
+					s.SrcIP = ether.LinkLocal(src.MAC)
 				}
 			}
-			return lab.UDP(s)
+			return ether.UDP(s)
 		}
 		const dnsQuery = "000000000001000000000000" + "085f7365727669636573075f646e732d7364045f756470056c6f63616c00000c0001"
 		for _, c := range []struct {
@@ -238,7 +239,7 @@ func TestGroupProtocols(t *testing.T) {
 			asks   []byte // from h1
 			answer []byte // from h2 to h1; nil: by multicast, too
 		}{
-			{"ARP", lab.ARPRequest(h1.MAC, h1.IP4, h2.IP4), lab.ARPReply(h1.MAC, h2.MAC, h1.IP4, h2.IP4)},
+			{"ARP", ether.ARPRequest(h1.MAC, h1.IP4, h2.IP4), ether.ARPReply(h1.MAC, h2.MAC, h1.IP4, h2.IP4)},
 			{"DHCPv4 discover and unicast offer", udp(h1, nil, "255.255.255.255", 67, 68, "01010600"+"deadbeef"), udp(h2, h1, "", 68, 67, "02010600"+"deadbeef")},
 			{"DHCPv4 discover and broadcast offer", udp(h1, nil, "255.255.255.255", 67, 68, "01010600"+"deadbeef00008000"), nil},
 			{"DHCPv6 solicit and advertise", udp(h1, nil, "ff02::1:2", 547, 546, "01abcdef"), udp(h2, h1, "6", 546, 547, "02abcdef")},
@@ -246,8 +247,8 @@ func TestGroupProtocols(t *testing.T) {
 			{"mDNS, unicast answer", udp(h1, nil, "224.0.0.251", 5353, 5353, dnsQuery), udp(h2, h1, "", 5353, 5353, dnsQuery)},
 			{"mDNS over IPv6", udp(h1, nil, "ff02::fb", 5353, 5353, dnsQuery), nil},
 			{"SSDP", udp(h1, nil, "239.255.255.250", 1900, 40001, "4d2d534541524348"), udp(h2, h1, "", 40001, 1900, "48545450")},
-			{"neighbour solicitation", lab.NeighborSolicitation(h1.MAC, lab.LinkLocal(h1.MAC), lab.LinkLocal(h2.MAC)), nil},
-			{"router advertisement", lab.RouterAdvertisement(h1.MAC, netip.MustParseAddr("2001:db8::")), nil},
+			{"neighbour solicitation", ether.NeighborSolicitation(h1.MAC, ether.LinkLocal(h1.MAC), ether.LinkLocal(h2.MAC)), nil},
+			{"router advertisement", ether.RouterAdvertisement(h1.MAC, netip.MustParseAddr("2001:db8::")), nil},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				// A fresh capture for each: none that an earlier case sent.
@@ -313,7 +314,7 @@ func TestRouterAdvertisement(t *testing.T) {
 		prefix := netip.MustParseAddr("2001:db8:77::")
 		sender, err := h1.Sender()
 		must(t, err)
-		must(t, sender.Send(lab.RouterAdvertisement(h1.MAC, prefix)))
+		must(t, sender.Send(ether.RouterAdvertisement(h1.MAC, prefix)))
 		addresses := map[*lab.Host]netip.Addr{}
 		for _, h := range []*lab.Host{h2, h3} {
 			b.wait(h.Name+" to have an address of the prefix", func() bool {

@@ -20,8 +20,10 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 func contextWithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -53,10 +55,10 @@ func talk(stop <-chan struct{}, a, b *lab.Host) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := there.Send(lab.UDP(lab.Between(a, b))); err != nil {
+		if err := there.Send(ether.UDP(lab.Between(a, b))); err != nil {
 			return err
 		}
-		if err := back.Send(lab.UDP(lab.Between(b, a))); err != nil {
+		if err := back.Send(ether.UDP(lab.Between(b, a))); err != nil {
 			return err
 		}
 	}
@@ -282,7 +284,7 @@ func TestSecondDaemon(t *testing.T) {
 }
 
 func TestNotRoot(t *testing.T) {
-	lab.RequireNS(t)
+	netns.Require(t)
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "config"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "config", "xdpl2"), []byte(confOf("tc")), 0o644))
@@ -397,7 +399,7 @@ func TestStaticStation(t *testing.T) {
 	must(t, err)
 	at3, err := h3.Capture()
 	must(t, err)
-	frame := lab.UDP(lab.Between(h1, h2))
+	frame := ether.UDP(lab.Between(h1, h2))
 	copy(frame, silent)
 	sender, err := h1.Sender()
 	must(t, err)

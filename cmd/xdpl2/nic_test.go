@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
 )
@@ -89,8 +90,8 @@ func TestHiddenTagsOnCards(t *testing.T) {
 			must(t, err)
 			spec := lab.Between(h1, h1)
 			spec.Dst = farMAC[:]
-			frame := lab.UDP(spec)
-			tagged := lab.Tag(frame, unix.ETH_P_8021Q, 10)
+			frame := ether.UDP(spec)
+			tagged := ether.Tag(frame, unix.ETH_P_8021Q, 10)
 			ctx := testContext(t)
 
 			if engine == "generic" {
@@ -118,7 +119,7 @@ func TestHiddenTagsOnCards(t *testing.T) {
 			if p := b.portStatus(here); p.State != api.Accelerating || p.Engine != engine {
 				t.Fatalf("status of %s: %+v", here, p)
 			}
-			answer := lab.UDP(lab.UDPSpec{Dst: h1.MAC, Src: farMAC[:], DstIP: h1.IP4, SrcIP: h1.IP4, DstPort: lab.DiscardPort, SrcPort: 1})
+			answer := ether.UDP(ether.UDPSpec{Dst: h1.MAC, Src: farMAC[:], DstIP: h1.IP4, SrcIP: h1.IP4, DstPort: lab.DiscardPort, SrcPort: 1})
 			b.wait("both stations", func() bool {
 				must(t, back.Send(answer))
 				must(t, sender.Send(frame))
@@ -150,8 +151,8 @@ func TestHiddenTagsOnCards(t *testing.T) {
 			heard, err := h1.Capture()
 			must(t, err)
 			before = b.count(here, "redirected")
-			must(t, back.Send(lab.Tag(answer, unix.ETH_P_8021Q, 10)))
-			if _, err := heard.Expect(ctx, lab.Equal(lab.Tag(answer, unix.ETH_P_8021Q, 10))); err != nil {
+			must(t, back.Send(ether.Tag(answer, unix.ETH_P_8021Q, 10)))
+			if _, err := heard.Expect(ctx, lab.Equal(ether.Tag(answer, unix.ETH_P_8021Q, 10))); err != nil {
 				t.Error(err)
 			}
 			b.wait("the way back to be accelerated", func() bool { return b.count(here, "redirected") > before })

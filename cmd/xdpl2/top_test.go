@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -60,7 +61,7 @@ func TestTopOfADaemon(t *testing.T) {
 	sent := make(chan error, 1)
 	go func() {
 		for ctx.Err() == nil {
-			if err := sender.Send(lab.UDP(lab.Between(h1, h2))); err != nil {
+			if err := sender.Send(ether.UDP(lab.Between(h1, h2))); err != nil {
 				sent <- err
 				return
 			}

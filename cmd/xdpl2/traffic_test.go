@@ -16,6 +16,7 @@ import (
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/datapath"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -118,9 +119,9 @@ func TestGroupAndControlFrames(t *testing.T) {
 		must(t, err)
 		// Broadcast reaches everybody, control frames nobody. (Without STP the
 		// bridge itself floods BPDUs, so none is sent here.)
-		must(t, sender.Send(lab.LLDP(h1.MAC)))
-		must(t, sender.Send(lab.EAPOL(h1.MAC)))
-		broadcast := lab.ARPRequest(h1.MAC, h1.IP4, netip.MustParseAddr("192.168.77.99"))
+		must(t, sender.Send(ether.LLDP(h1.MAC)))
+		must(t, sender.Send(ether.EAPOL(h1.MAC)))
+		broadcast := ether.ARPRequest(h1.MAC, h1.IP4, netip.MustParseAddr("192.168.77.99"))
 		must(t, sender.Send(broadcast))
 		for _, c := range []*lab.Capture{to2, to3} {
 			_, err := c.Expect(ctx, lab.Equal(broadcast))
@@ -150,11 +151,11 @@ func TestVLANTagsSurvive(t *testing.T) {
 		must(t, err)
 		got, err := h2.Capture()
 		must(t, err)
-		plain := lab.UDP(lab.Between(h1, h2))
+		plain := ether.UDP(lab.Between(h1, h2))
 		before := b.count("eth1", "redirected")
 		for _, f := range [][]byte{
-			lab.Tag(plain, 0x8100, 10), lab.Tag(plain, 0x8100, 0xe00a), lab.Tag(plain, 0x8100, 0x3000),
-			lab.Tag(plain, 0x88a8, 20), lab.Tag(lab.Tag(plain, 0x8100, 10), 0x88a8, 20),
+			ether.Tag(plain, 0x8100, 10), ether.Tag(plain, 0x8100, 0xe00a), ether.Tag(plain, 0x8100, 0x3000),
+			ether.Tag(plain, 0x88a8, 20), ether.Tag(ether.Tag(plain, 0x8100, 10), 0x88a8, 20),
 		} {
 			must(t, sender.Send(f))
 			if _, err := got.Expect(ctx, lab.Equal(f)); err != nil {
@@ -183,8 +184,8 @@ func TestBlockedPortCarriesNothing(t *testing.T) {
 		must(t, b.lab.SetPortState(h2.Port(), lab.PortListening))
 		b.wait("eth2 to be blocked", func() bool { return stp(b, "eth2") == "listening" })
 		for range 100 {
-			must(t, sender.Send(lab.UDP(lab.Between(h1, h2))))
-			must(t, back.Send(lab.UDP(lab.Between(h2, h1))))
+			must(t, sender.Send(ether.UDP(lab.Between(h1, h2))))
+			must(t, back.Send(ether.UDP(lab.Between(h2, h1))))
 		}
 		// The third port is a witness that frames sent before have been dealt with.
 		b.ping(h1.NS, h3)
@@ -199,7 +200,7 @@ func TestBlockedPortCarriesNothing(t *testing.T) {
 		b.wait("eth2 to forward", func() bool { return stp(b, "eth2") == "forwarding" })
 		b.learn(h2)
 		before := b.count("eth1", "redirected")
-		must(t, sender.Send(lab.UDP(lab.Between(h1, h2))))
+		must(t, sender.Send(ether.UDP(lab.Between(h1, h2))))
 		if _, err := got.Expect(ctx, lab.From(h1.MAC)); err != nil {
 			t.Error(err)
 		}
@@ -229,12 +230,12 @@ func TestIsolatedPorts(t *testing.T) {
 		sender, err := h1.Sender()
 		must(t, err)
 		b.wait("eth1 to be isolated", func() bool {
-			must(t, sender.Send(lab.UDP(lab.Between(h1, h2))))
+			must(t, sender.Send(ether.UDP(lab.Between(h1, h2))))
 			return b.count("eth1", "pass_isolated") > 10
 		})
 		got.Drain()
 		for range 100 {
-			must(t, sender.Send(lab.UDP(lab.Between(h1, h2))))
+			must(t, sender.Send(ether.UDP(lab.Between(h1, h2))))
 		}
 		b.ping(h1.NS, h3)
 		if n := got.Count(lab.From(h1.MAC)); n > 0 {
@@ -289,7 +290,7 @@ func TestStaleFiltersPass(t *testing.T) {
 	defer cancel()
 	sender, err := h1.Sender()
 	must(t, err)
-	frame := lab.UDP(lab.Between(h1, h2))
+	frame := ether.UDP(lab.Between(h1, h2))
 	// The bridge forgets h2, so it floods what is for h2: h3 hears frames as
 	// soon as the filter passes them to the bridge, and none before: the lease
 	// was renewed when the daemon ended, or up to two seconds earlier.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/ubus"
 	"github.com/xdpl2/xdpl2/internal/ubus/ubustest"
@@ -103,7 +104,7 @@ func TestEventsOfTheDaemon(t *testing.T) {
 	// The same address from behind another port.
 	sender, err := h2.Sender()
 	must(t, err)
-	must(t, sender.Send(lab.UDP(lab.Between(h1, b.lab.Hosts[2]))))
+	must(t, sender.Send(ether.UDP(lab.Between(h1, b.lab.Hosts[2]))))
 	expect(api.EventStation, fmt.Sprintf("%s: moved from eth1 to eth2", h1.MAC))
 	b.configure(confOf("generic"))
 	reload(b)

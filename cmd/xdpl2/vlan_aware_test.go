@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -54,9 +55,9 @@ func (b *box) announce(tpid uint16, hosts ...*lab.Host) {
 	for _, h := range hosts {
 		s, err := h.Sender()
 		must(b.t, err)
-		hello := lab.ARPRequest(h.MAC, h.IP4, lab.RouterIP4)
+		hello := ether.ARPRequest(h.MAC, h.IP4, lab.RouterIP4)
 		for _, v := range vlanTables[h.Port().Number] {
-			must(b.t, s.Send(lab.Tag(hello, tpid, v.VID)))
+			must(b.t, s.Send(ether.Tag(hello, tpid, v.VID)))
 		}
 		must(b.t, s.Close())
 	}
@@ -90,7 +91,7 @@ func TestVLANAwareBridge(t *testing.T) {
 			t.Run(kind.name+"/"+w.name, func(t *testing.T) {
 				b := vlanBox(t, w, kind.tpid)
 				hosts := b.lab.Hosts
-				tag := func(f []byte, tci uint16) []byte { return lab.Tag(f, kind.tpid, tci) }
+				tag := func(f []byte, tci uint16) []byte { return ether.Tag(f, kind.tpid, tci) }
 				forward := func(accelerated bool) {
 					b.announce(kind.tpid, hosts...)
 					if accelerated {
@@ -116,14 +117,14 @@ func TestVLANAwareBridge(t *testing.T) {
 						{"two tags", 1, 2, func(f []byte) ([]byte, []byte) { return tag(tag(f, 7), 30), tag(tag(f, 7), 30) }},
 						{"the outer of two goes", 1, 2, func(f []byte) ([]byte, []byte) { return tag(tag(f, 7), 20), tag(f, 7) }},
 						{"a tag of the other kind", 1, 2, func(f []byte) ([]byte, []byte) {
-							f = lab.Tag(f, kind.other, 20)
+							f = ether.Tag(f, kind.other, 20)
 							return f, tag(f, 10)
 						}},
 						{"not a member", 1, 3, func(f []byte) ([]byte, []byte) { return tag(f, 30), nil }},
 						{"no such VLAN", 1, 3, func(f []byte) ([]byte, []byte) { return tag(f, 40), nil }},
 					} {
 						from, to := hosts[c.from-1], hosts[c.to-1]
-						sent, want := c.change(lab.UDP(lab.Between(from, to)))
+						sent, want := c.change(ether.UDP(lab.Between(from, to)))
 						got, err := to.Capture()
 						must(t, err)
 						s, err := from.Sender()
@@ -137,7 +138,7 @@ func TestVLANAwareBridge(t *testing.T) {
 							must(t, s.Send(sent))
 						}
 						// Frames of one flow stay in order: when the last has come, all have.
-						last := lab.UDP(lab.Between(from, to))
+						last := ether.UDP(lab.Between(from, to))
 						last[len(last)-1] ^= 0xff
 						last, lastWant := lastFrame(c.from, c.to, last, tag)
 						must(t, s.Send(last))
@@ -198,7 +199,7 @@ func TestVLANChanges(t *testing.T) {
 				b.waitStationIn(h1, vid, "eth1")
 				b.waitStationIn(h2, vid, "eth2")
 			}
-			plain := lab.UDP(lab.Between(h1, h2))
+			plain := ether.UDP(lab.Between(h1, h2))
 			s, err := h1.Sender()
 			must(t, err)
 			got, err := h2.Capture()
@@ -216,7 +217,7 @@ func TestVLANChanges(t *testing.T) {
 					t.Helper()
 					last := bytes.Clone(plain)
 					last[len(last)-1] ^= mark
-					last = lab.Tag(last, unix.ETH_P_8021Q, 30)
+					last = ether.Tag(last, unix.ETH_P_8021Q, 30)
 					must(t, s.Send(last))
 					_, err := got.Expect(testContext(t), lab.Equal(last))
 					must(t, err)
@@ -235,7 +236,7 @@ func TestVLANChanges(t *testing.T) {
 					t.Errorf("%s: %d frames arrived, %d as they should", what, all, got.Count(lab.Equal(arrives)))
 				}
 			}
-			in20 := lab.Tag(plain, unix.ETH_P_8021Q, 20)
+			in20 := ether.Tag(plain, unix.ETH_P_8021Q, 20)
 			becomes("forwarded in VLAN 20", in20, "redirected", plain)
 			must(t, router.AddPortVLANs(eth2, false, lab.PortVLAN{VID: 20}))
 			must(t, router.AddPortVLANs(eth2, false, lab.PortVLAN{VID: 10, PVID: true, Untagged: true}))
@@ -259,7 +260,7 @@ func TestVLANChanges(t *testing.T) {
 			third := b.lab.Hosts[2]
 			s3, err := third.Sender()
 			must(t, err)
-			must(t, s3.Send(lab.ARPRequest(h2.MAC, h2.IP4, lab.RouterIP4))) // VLAN 10
+			must(t, s3.Send(ether.ARPRequest(h2.MAC, h2.IP4, lab.RouterIP4))) // VLAN 10
 			b.waitStationIn(h2, 10, "eth3")
 			b.waitStationIn(h2, 20, "eth2")
 			// Without VLAN filtering, and with it again.
@@ -269,11 +270,11 @@ func TestVLANChanges(t *testing.T) {
 			must(t, router.ChangeBridge(br.Attrs().Index, lab.BridgeChange{VLANFiltering: &off}))
 			b.announce(unix.ETH_P_8021Q, h1, h2)
 			b.waitStationIn(h2, 0, "eth2")
-			becomes("any tag when VLANs are not filtered", lab.Tag(plain, unix.ETH_P_8021Q, 99), "redirected", lab.Tag(plain, unix.ETH_P_8021Q, 99))
+			becomes("any tag when VLANs are not filtered", ether.Tag(plain, unix.ETH_P_8021Q, 99), "redirected", ether.Tag(plain, unix.ETH_P_8021Q, 99))
 			must(t, router.ChangeBridge(br.Attrs().Index, lab.BridgeChange{VLANFiltering: &on}))
 			b.announce(unix.ETH_P_8021Q, h1, h2)
 			b.waitStationIn(h2, 20, "eth2")
-			becomes("VLAN 99 when they are again", lab.Tag(plain, unix.ETH_P_8021Q, 99), "pass_vlan", nil)
+			becomes("VLAN 99 when they are again", ether.Tag(plain, unix.ETH_P_8021Q, 99), "pass_vlan", nil)
 			becomes("VLAN 20 when they are again", in20, "redirected", in20)
 		})
 	}
@@ -300,7 +301,7 @@ func TestHiddenTagsAndVLANs(t *testing.T) {
 	must(t, err)
 	got, err := h3.Capture()
 	must(t, err)
-	frame := lab.UDP(lab.Between(h1, h3))
+	frame := ether.UDP(lab.Between(h1, h3))
 	must(t, s.Send(frame))
 	if _, err := got.Expect(testContext(t), lab.Equal(frame)); err != nil {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
 )
@@ -69,15 +70,15 @@ func TestHiddenTagsDoNotLeak(t *testing.T) {
 		must(t, err)
 		if w.engine == "generic" { // the daemon hears of the feature from the kernel
 			b.wait("the change of eth2's features to be noticed", func() bool {
-				must(t, sender.Send(lab.UDP(lab.Between(h1, h2))))
+				must(t, sender.Send(ether.UDP(lab.Between(h1, h2))))
 				return b.count("eth1", "pass_vlan") > 0
 			})
 		}
 		for _, to := range []*lab.Host{h2, h3} {
 			got, err := to.Capture()
 			must(t, err)
-			frame := lab.UDP(lab.Between(h1, to))
-			want := lab.Tag(frame, unix.ETH_P_8021Q, 10)
+			frame := ether.UDP(lab.Between(h1, to))
+			want := ether.Tag(frame, unix.ETH_P_8021Q, 10)
 			const frames = 50
 			for range frames {
 				must(t, sender.Send(frame))
@@ -140,8 +141,8 @@ func TestVLANDeviceOnPort(t *testing.T) {
 		must(t, err)
 		sender, err := h1.Sender()
 		must(t, err)
-		frame := lab.UDP(lab.Between(h1, h2))
-		tagged := lab.Tag(frame, unix.ETH_P_8021Q, 10)
+		frame := ether.UDP(lab.Between(h1, h2))
+		tagged := ether.Tag(frame, unix.ETH_P_8021Q, 10)
 		b.wait("the VLAN device to be noticed", func() bool {
 			must(t, sender.Send(tagged))
 			return b.count("eth1", "pass_vlan") > 0

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -120,19 +121,19 @@ func TestWireCarriesEverything(t *testing.T) {
 		must(t, err)
 		// Link control stays on its link, on a wire as in a bridge. (Without STP
 		// a bridge floods BPDUs, so none is sent in coexist.)
-		control := [][]byte{lab.LLDP(h1.MAC), lab.EAPOL(h1.MAC)}
+		control := [][]byte{ether.LLDP(h1.MAC), ether.EAPOL(h1.MAC)}
 		if topology == "replace" {
-			control = append(control, lab.BPDU(h1.MAC, 0x8000, 1))
+			control = append(control, ether.BPDU(h1.MAC, 0x8000, 1))
 		}
 		for _, f := range control {
 			must(t, sender.Send(f))
 		}
-		unknown := lab.UDP(lab.Between(h1, h2))
+		unknown := ether.UDP(lab.Between(h1, h2))
 		copy(unknown, net.HardwareAddr{2, 0, 0, 0, 5, 5})
-		plain := lab.UDP(lab.Between(h1, h2))
+		plain := ether.UDP(lab.Between(h1, h2))
 		for _, f := range [][]byte{
-			lab.ARPRequest(h1.MAC, h1.IP4, netip.MustParseAddr("192.168.77.99")), unknown, plain,
-			lab.Tag(plain, 0x8100, 0xe00a), lab.Tag(plain, 0x88a8, 20), lab.Tag(lab.Tag(plain, 0x8100, 10), 0x88a8, 20),
+			ether.ARPRequest(h1.MAC, h1.IP4, netip.MustParseAddr("192.168.77.99")), unknown, plain,
+			ether.Tag(plain, 0x8100, 0xe00a), ether.Tag(plain, 0x88a8, 20), ether.Tag(ether.Tag(plain, 0x8100, 10), 0x88a8, 20),
 		} {
 			must(t, sender.Send(f))
 			if _, err := got.Expect(ctx, lab.Equal(f)); err != nil {
@@ -185,14 +186,14 @@ func TestOneWayWire(t *testing.T) {
 		must(t, err)
 		at2, err := h2.Capture()
 		must(t, err)
-		must(t, there.Send(lab.UDP(lab.Between(h1, h2))))
+		must(t, there.Send(ether.UDP(lab.Between(h1, h2))))
 		if _, err := at2.Expect(ctx, lab.From(h1.MAC)); err != nil {
 			t.Error(err)
 		}
 		if n := b.count("eth1", "redirected"); n == 0 {
 			t.Error("nothing was redirected")
 		}
-		must(t, back.Send(lab.UDP(lab.Between(h2, h1))))
+		must(t, back.Send(ether.UDP(lab.Between(h2, h1))))
 		if topology == "coexist" {
 			if _, err := at1.Expect(ctx, lab.From(h2.MAC)); err != nil {
 				t.Error(err)
@@ -242,7 +243,7 @@ func TestWirePassesToTheBox(t *testing.T) {
 		must(t, err)
 		got, err := h2.Capture()
 		must(t, err)
-		must(t, sender.Send(lab.UDP(lab.Between(h1, h2))))
+		must(t, sender.Send(ether.UDP(lab.Between(h1, h2))))
 		if _, err := got.Expect(testContext(t), lab.From(h1.MAC)); err != nil {
 			t.Error(err)
 		}
@@ -275,9 +276,9 @@ func TestUnequalWire(t *testing.T) {
 		must(t, err)
 		spec := lab.Between(h1, h2)
 		spec.Length = 4000
-		long := lab.UDP(spec)
+		long := ether.UDP(spec)
 		spec.Length = 1514
-		fits := lab.UDP(spec)
+		fits := ether.UDP(spec)
 		verdict := "pass_mtu"
 		if b.portStatus("eth1").Engine == "generic" { // which leaves all frames to the shaper
 			verdict = "pass_filtered"

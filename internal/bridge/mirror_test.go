@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -187,7 +188,7 @@ func TestMirrorFollowsStations(t *testing.T) {
 	// it where it is.
 	s, err := h2.Sender()
 	must(t, err)
-	frame := lab.UDP(lab.Between(h1, h2))
+	frame := ether.UDP(lab.Between(h1, h2))
 	must(t, s.Send(frame))
 	f.until("h1 to move", func() bool { e, _ := f.entry(h1.MAC); return e.Port == f.link("eth2").Index })
 	static := net.HardwareAddr{2, 0, 0, 0, 9, 1}

@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
@@ -68,7 +69,7 @@ func (ns *NS) setBridgeLink(kind, ifindex int, attr nl.NetlinkRequestData) error
 	msg.Index = int32(ifindex)
 	req.AddData(msg)
 	req.AddData(attr)
-	_, err := ns.request(req, 0)
+	_, err := ns.Request(req, 0)
 	return err
 }
 
@@ -129,7 +130,7 @@ func (ns *NS) SetPortVLANState(ifindex int, vid uint16, s PortState) error {
 	entry.AddRtAttr(vlanState, nl.Uint8Attr(uint8(s)))
 	// The library sends raw data last, so all of it is raw.
 	req.AddRawData(append(msg, entry.Serialize()...))
-	if _, err := ns.request(req, 0); err != nil {
+	if _, err := ns.Request(req, 0); err != nil {
 		return fmt.Errorf("state of VLAN %d on bridge port %d: %w", vid, ifindex, err)
 	}
 	return nil
@@ -165,7 +166,7 @@ func (ns *NS) ChangeBridge(ifindex int, c BridgeChange) error {
 		data.AddRtAttr(nl.IFLA_BR_FDB_FLUSH, nil)
 	}
 	req.AddData(info)
-	if _, err := ns.request(req, 0); err != nil {
+	if _, err := ns.Request(req, 0); err != nil {
 		return fmt.Errorf("change bridge %d: %w", ifindex, err)
 	}
 	return nil
@@ -178,7 +179,7 @@ func (ns *NS) SetMTU(ifindex, mtu int) error {
 	msg.Index = int32(ifindex)
 	req.AddData(msg)
 	req.AddData(nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(mtu))))
-	if _, err := ns.request(req, 0); err != nil {
+	if _, err := ns.Request(req, 0); err != nil {
 		return fmt.Errorf("set MTU of device %d to %d: %w", ifindex, mtu, err)
 	}
 	return nil
@@ -260,7 +261,7 @@ func (ns *NS) changeFDB(req *nl.NetlinkRequest, e FDBEntry, state uint16, flags 
 		msg = append(msg, nl.NewRtAttr(ndaVLAN, nl.Uint16Attr(e.VLAN)).Serialize()...)
 	}
 	req.AddRawData(msg)
-	if _, err := ns.request(req, 0); err != nil {
+	if _, err := ns.Request(req, 0); err != nil {
 		return fmt.Errorf("change entry %s on port %d: %w", e, e.Port, err)
 	}
 	return nil
@@ -274,8 +275,8 @@ func (ns *NS) FDB() ([]FDBEntry, error) {
 		msg := make([]byte, ndmsgLen)
 		msg[0] = unix.AF_BRIDGE
 		req.AddRawData(msg)
-		msgs, err := ns.request(req, unix.RTM_NEWNEIGH)
-		if isInterrupted(err) && try < 10 {
+		msgs, err := ns.Request(req, unix.RTM_NEWNEIGH)
+		if errors.Is(err, nl.ErrDumpInterrupted) && try < 10 {
 			continue
 		}
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"testing"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -112,7 +114,7 @@ func TestPortVLANs(t *testing.T) {
 	must(t, err)
 	eth2, err := l.Index(p2)
 	must(t, err)
-	must(t, l.Router.ChangeBridge(br, BridgeChange{VLANProtocol: EtherTypeSVLAN}))
+	must(t, l.Router.ChangeBridge(br, BridgeChange{VLANProtocol: ether.TypeSVLAN}))
 	must(t, l.Router.AddPortVLANs(eth1, false, PortVLAN{VID: 10, PVID: true, Untagged: true}))
 	must(t, l.Router.AddPortVLANs(eth2, false, PortVLAN{VID: 10}, PortVLAN{VID: 11}))
 	must(t, l.Router.DelPortVLANs(eth2, false, PortVLAN{VID: 11}))
@@ -124,10 +126,10 @@ func TestPortVLANs(t *testing.T) {
 	must(t, err)
 	s, err := h1.Sender()
 	must(t, err)
-	frame := Ethernet(Broadcast, h1.MAC, 0x88b5, []byte{1})
+	frame := ether.Frame(ether.Broadcast, h1.MAC, 0x88b5, []byte{1})
 	must(t, s.Send(frame))
 	for _, c := range []*Capture{got, own} {
-		if _, err := c.Expect(testContext(t), Equal(Tag(frame, EtherTypeSVLAN, 10))); err != nil {
+		if _, err := c.Expect(testContext(t), Equal(ether.Tag(frame, ether.TypeSVLAN, 10))); err != nil {
 			t.Error(err)
 		}
 	}
@@ -138,11 +140,11 @@ func TestPortVLANs(t *testing.T) {
 	}
 	// In one VLAN alone the port stops.
 	must(t, l.Router.SetPortVLANState(eth2, 10, PortListening))
-	must(t, s.Send(Ethernet(Broadcast, h1.MAC, 0x88b5, []byte{2})))
+	must(t, s.Send(ether.Frame(ether.Broadcast, h1.MAC, 0x88b5, []byte{2})))
 	must(t, l.Router.SetPortVLANState(eth2, 10, PortForwarding))
-	last := Ethernet(net.HardwareAddr{2, 9, 9, 9, 9, 9}, h1.MAC, 0x88b5, []byte{3})
+	last := ether.Frame(net.HardwareAddr{2, 9, 9, 9, 9, 9}, h1.MAC, 0x88b5, []byte{3})
 	must(t, s.Send(last))
-	if _, err := got.Expect(testContext(t), Equal(Tag(last, EtherTypeSVLAN, 10))); err != nil {
+	if _, err := got.Expect(testContext(t), Equal(ether.Tag(last, ether.TypeSVLAN, 10))); err != nil {
 		t.Error(err)
 	}
 	if n := got.Count(From(h1.MAC)); n > 0 {

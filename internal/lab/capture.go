@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // CaptureOptions say what to record.
@@ -48,7 +50,7 @@ func (ns *NS) Capture(dev string, o CaptureOptions) (*Capture, error) {
 	if o.Limit <= 0 {
 		o.Limit = 1 << 16
 	}
-	file, err := ns.packetSocket(dev, unix.ETH_P_ALL, func(fd, index int) error {
+	file, err := ns.PacketSocket(dev, unix.ETH_P_ALL, func(fd, index int) error {
 		if !o.Outgoing {
 			if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 				return fmt.Errorf("ignore outgoing frames: %w", err)
@@ -75,50 +77,13 @@ func (ns *NS) Capture(dev string, o CaptureOptions) (*Capture, error) {
 	}
 	c := &Capture{ns: ns, name: dev + " of " + ns.String(), file: file, o: o,
 		changed: make(chan struct{}), done: make(chan struct{})}
-	ns.track(c)
+	ns.Track(c)
 	go c.read()
 	return c, nil
 }
 
 // Capture records what arrives at the host's present device.
 func (h *Host) Capture() (*Capture, error) { return h.NS.Capture(h.Dev(), CaptureOptions{}) }
-
-// packetSocket makes a raw socket bound to a device. Options are set before
-// it receives anything.
-func (ns *NS) packetSocket(dev string, protocol int, setup func(fd, index int) error) (*os.File, error) {
-	link, err := ns.Link(dev)
-	if err != nil {
-		return nil, err
-	}
-	index := link.Attrs().Index
-	var file *os.File
-	err = ns.Do(func() error {
-		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("packet socket: %w", err)
-		}
-		if setup != nil {
-			if err := setup(fd, index); err != nil {
-				unix.Close(fd)
-				return err
-			}
-		}
-		addr := &unix.SockaddrLinklayer{Protocol: htons(uint16(protocol)), Ifindex: index}
-		if err := unix.Bind(fd, addr); err != nil {
-			unix.Close(fd)
-			return fmt.Errorf("bind packet socket: %w", err)
-		}
-		file = os.NewFile(uintptr(fd), "packet:"+dev)
-		return nil
-	})
-	return file, err
-}
-
-func htons(v uint16) uint16 {
-	var b [2]byte
-	binary.BigEndian.PutUint16(b[:], v)
-	return binary.NativeEndian.Uint16(b[:])
-}
 
 func (c *Capture) read() {
 	defer close(c.done)
@@ -314,8 +279,8 @@ func (c *Capture) Lost() (int, error) {
 
 // Close ends the recording. What was recorded can still be asked for.
 func (c *Capture) Close() error {
-	c.fail(ErrClosed)
-	c.ns.untrack(c)
+	c.fail(netns.ErrClosed)
+	c.ns.Untrack(c)
 	err := c.file.Close()
 	<-c.done
 	if errors.Is(err, os.ErrClosed) {

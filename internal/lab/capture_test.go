@@ -7,6 +7,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
 )
 
 func TestCaptureAndSender(t *testing.T) {
@@ -31,9 +33,9 @@ func TestCaptureAndSender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	udp := UDP(Between(h1, h2))
-	tagged := Tag(udp, EtherTypeVLAN, 5<<13|7)
-	double := Tag(tagged, EtherTypeSVLAN, 9)
+	udp := ether.UDP(Between(h1, h2))
+	tagged := ether.Tag(udp, ether.TypeVLAN, 5<<13|7)
+	double := ether.Tag(tagged, ether.TypeSVLAN, 9)
 	for _, f := range [][]byte{udp, tagged, double} {
 		if err := send.Send(f); err != nil {
 			t.Fatal(err)
@@ -54,11 +56,11 @@ func TestCaptureAndSender(t *testing.T) {
 	// A frame for nobody is flooded, and shows that nothing else was.
 	nobody := Between(h1, h2)
 	nobody.Dst = []byte{0x02, 0, 0, 0, 0x77, 0x77}
-	if err := send.Send(UDP(nobody)); err != nil {
+	if err := send.Send(ether.UDP(nobody)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []*Capture{at2, at3} {
-		if f, err := c.Expect(ctx, All(From(h1.MAC), UDPPort(9))); err != nil || !bytes.Equal(f, UDP(nobody)) {
+		if f, err := c.Expect(ctx, All(From(h1.MAC), UDPPort(9))); err != nil || !bytes.Equal(f, ether.UDP(nobody)) {
 			t.Errorf("frame % x, %v", f, err)
 		}
 		if lost, err := c.Lost(); lost != 0 || err != nil {
@@ -73,7 +75,7 @@ func TestCaptureAndSender(t *testing.T) {
 	if _, err := at3.Expect(short, UDPPort(9)); err == nil {
 		t.Error("expected frame came from nowhere")
 	}
-	if err := send.Send(UDP(nobody)); err != nil {
+	if err := send.Send(ether.UDP(nobody)); err != nil {
 		t.Fatal(err)
 	}
 	if err := at3.None(ctx, UDPPort(9)); err == nil {
@@ -99,7 +101,7 @@ func TestSendAll(t *testing.T) {
 		s := Between(h1, h2)
 		s.Payload = []byte{byte(i >> 8), byte(i)}
 		s.Length = 1514
-		frames = append(frames, UDP(s))
+		frames = append(frames, ether.UDP(s))
 	}
 	if n, err := send.SendAll(frames); n != len(frames) || err != nil {
 		t.Fatalf("sent %d, %v", n, err)
@@ -124,7 +126,7 @@ func TestCaptureLimitAndOutgoing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := LLDP(h.MAC)
+	frame := ether.LLDP(h.MAC)
 	for range 3 {
 		if err := send.Send(frame); err != nil {
 			t.Fatal(err)
@@ -156,22 +158,22 @@ func TestStackAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := send.Send(ARPRequest(h1.MAC, h1.IP4, h2.IP4)); err != nil {
+	if err := send.Send(ether.ARPRequest(h1.MAC, h1.IP4, h2.IP4)); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := c.Expect(ctx, All(Type(EtherTypeARP), From(h2.MAC)))
+	reply, err := c.Expect(ctx, All(Type(ether.TypeARP), From(h2.MAC)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A veth does not pad.
-	if want := ARPReply(h1.MAC, h2.MAC, h1.IP4, h2.IP4); !bytes.Equal(Pad(reply, MinFrame), want) {
+	if want := ether.ARPReply(h1.MAC, h2.MAC, h1.IP4, h2.IP4); !bytes.Equal(ether.Pad(reply, ether.MinFrame), want) {
 		t.Errorf("reply % x, built % x", reply, want)
 	}
-	if err := send.Send(NeighborSolicitation(h1.MAC, h1.IP6, h2.IP6)); err != nil {
+	if err := send.Send(ether.NeighborSolicitation(h1.MAC, h1.IP6, h2.IP6)); err != nil {
 		t.Fatal(err)
 	}
 	isAdvert := func(f []byte) bool { return len(f) > 54 && f[54] == 136 }
-	if _, err := c.Expect(ctx, All(Type(EtherTypeIPv6), From(h2.MAC), isAdvert)); err != nil {
+	if _, err := c.Expect(ctx, All(Type(ether.TypeIPv6), From(h2.MAC), isAdvert)); err != nil {
 		t.Error(err)
 	}
 	for _, v6 := range []bool{false, true} {
@@ -186,7 +188,7 @@ func TestStackAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := send.Send(UDP(s)); err != nil {
+		if err := send.Send(ether.UDP(s)); err != nil {
 			t.Fatal(err)
 		}
 		deadline, _ := ctx.Deadline()
@@ -200,15 +202,15 @@ func TestStackAnswers(t *testing.T) {
 }
 
 func TestFrameLengths(t *testing.T) {
-	l := &Host{MAC: STPGroup}
+	l := &Host{MAC: ether.STPGroup}
 	for name, f := range map[string][]byte{
-		"BPDU": BPDU(l.MAC, 0, 1), "EAPOL": EAPOL(l.MAC), "LLDP": LLDP(l.MAC),
+		"BPDU": ether.BPDU(l.MAC, 0, 1), "EAPOL": ether.EAPOL(l.MAC), "LLDP": ether.LLDP(l.MAC),
 	} {
-		if len(f) != MinFrame {
+		if len(f) != ether.MinFrame {
 			t.Errorf("%s: %d bytes", name, len(f))
 		}
 	}
-	if f := Tag(Pad(nil, 60), EtherTypeVLAN, 0xe123); len(f) != 64 || !VID(0x123)(f) || VID(0)(f) {
+	if f := ether.Tag(ether.Pad(nil, 60), ether.TypeVLAN, 0xe123); len(f) != 64 || !VID(0x123)(f) || VID(0)(f) {
 		t.Errorf("tagged frame % x", f)
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // Host is a station behind a port of the router.
@@ -71,13 +73,22 @@ func (l *Lab) newHost(i int) (*Host, error) {
 // without a socket there each frame would be answered with an ICMP error.
 const DiscardPort = 9
 
+// Between fills in the addresses of a frame from one host to another's
+// discard port, IPv4.
+func Between(from, to *Host) ether.UDPSpec {
+	return ether.UDPSpec{
+		Dst: to.MAC, Src: from.MAC, DstIP: to.IP4, SrcIP: from.IP4,
+		DstPort: DiscardPort, SrcPort: 40000,
+	}
+}
+
 // discard opens the discard port for IPv4 and, where there is one, IPv6.
 func (ns *NS) discard() error {
 	conn, err := ns.ListenPacket(context.Background(), "udp", fmt.Sprintf(":%d", DiscardPort))
 	if err != nil {
 		return err
 	}
-	ns.track(conn)
+	ns.Track(conn)
 	// Nobody reads: a small buffer overflows early, without a word.
 	if udp, ok := conn.(*net.UDPConn); ok {
 		if err := udp.SetReadBuffer(1); err != nil {
@@ -282,7 +293,7 @@ func (h *Host) Roam(ctx context.Context, p *Port) (old string, err error) {
 		return old, err
 	}
 	h.setPort(p, dev)
-	return old, h.NS.waitAddresses(ctx, dev)
+	return old, h.NS.WaitAddresses(ctx, dev)
 }
 
 // Announce sends a gratuitous ARP request, as a host does after it has moved:
@@ -293,7 +304,7 @@ func (h *Host) Announce() error {
 		return err
 	}
 	defer s.Close()
-	return s.Send(ARPRequest(h.MAC, h.IP4, h.IP4))
+	return s.Send(ether.ARPRequest(h.MAC, h.IP4, h.IP4))
 }
 
 // SetLink sets the host's device up or down, which gives or takes the port's
@@ -357,3 +368,6 @@ func (h *Host) FlushNeighbours() error {
 	}
 	return nil
 }
+
+// Sender opens the host's present device for sending.
+func (h *Host) Sender() (*netns.Sender, error) { return h.NS.Sender(h.Dev()) }

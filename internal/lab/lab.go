@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // BridgeName is the bridge of the lab router, named as on OpenWrt.
@@ -133,14 +135,14 @@ func (l *Lab) build(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.Router.waitAddresses(ctx, BridgeName)
+	return l.Router.WaitAddresses(ctx, BridgeName)
 }
 
 func (l *Lab) newNS(label string) (*NS, error) {
 	if l.opts.Name == "" {
 		return NewNS(label)
 	}
-	return NewNamedNS(l.opts.Name + "-" + label)
+	return wrap(netns.NewNamed(l.opts.Name + "-" + label))
 }
 
 // addBridge makes br-lan with the router's addresses.
@@ -174,7 +176,7 @@ func (l *Lab) addBridge() error {
 			return err
 		}
 	}
-	if err := setCallIPTables(l.Router, o.CallIPTables); err != nil {
+	if err := l.Router.SetCallIPTables(o.CallIPTables); err != nil {
 		return err
 	}
 	if err := addAddresses(h, br, RouterIP4, RouterIP6); err != nil {
@@ -182,22 +184,6 @@ func (l *Lab) addBridge() error {
 	}
 	if err := h.LinkSetUp(br); err != nil {
 		return fmt.Errorf("set bridge up: %w", err)
-	}
-	return nil
-}
-
-// setCallIPTables changes br_netfilter's settings where it exists. Its
-// defaults are on, and they are per namespace.
-func setCallIPTables(ns *NS, on bool) error {
-	value := "0"
-	if on {
-		value = "1"
-	}
-	for _, key := range []string{"iptables", "ip6tables", "arptables"} {
-		err := ns.SetSysctl("net/bridge/bridge-nf-call-"+key, value)
-		if err != nil && !isNotExist(err) {
-			return err
-		}
 	}
 	return nil
 }

@@ -8,6 +8,9 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // testContext bounds a test that hangs; no test waits for it to pass.
@@ -334,7 +337,7 @@ func TestBlockBySTP(t *testing.T) {
 }
 
 func TestVLANFiltering(t *testing.T) {
-	RequireNS(t)
+	netns.Require(t)
 	if !HasVLANFiltering() {
 		if _, err := New(testContext(t), Options{Hosts: 1, Bridge: BridgeOptions{VLANFiltering: true}}); err == nil {
 			t.Error("a bridge that cannot filter VLANs was made")
@@ -364,11 +367,11 @@ func TestVLANFiltering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := UDP(Between(h1, h2))
+	frame := ether.UDP(Between(h1, h2))
 	if err := send.Send(frame); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := at2.Expect(ctx, Equal(Tag(frame, EtherTypeVLAN, 10))); err != nil {
+	if _, err := at2.Expect(ctx, Equal(ether.Tag(frame, ether.TypeVLAN, 10))); err != nil {
 		t.Error(err)
 	}
 	if at3.Count(UDPPort(DiscardPort)) != 0 {
@@ -377,7 +380,7 @@ func TestVLANFiltering(t *testing.T) {
 }
 
 func TestCloseTwice(t *testing.T) {
-	RequireNS(t)
+	netns.Require(t)
 	l, err := New(testContext(t), Options{Hosts: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -394,7 +397,7 @@ func TestCloseTwice(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := l.Hosts[0].NS.Handle(); !errors.Is(err, ErrClosed) {
+	if _, err := l.Hosts[0].NS.Handle(); !errors.Is(err, netns.ErrClosed) {
 		t.Errorf("handle of a closed namespace: %v", err)
 	}
 }

@@ -5,17 +5,21 @@ package lab
 import (
 	"bytes"
 	"testing"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
+	"github.com/xdpl2/xdpl2/internal/netns"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 func TestProbes(t *testing.T) {
-	RequireNS(t)
+	netns.Require(t)
 	t.Logf("tcx %v, live frames %v, VLAN filtering %v, 802.1Q %v, threaded NAPI %v",
-		HasTCX(), HasLiveFrames(), HasVLANFiltering(), Has8021q(), HasThreadedNAPI())
+		HasTCX(), rig.HasLiveFrames(), HasVLANFiltering(), Has8021q(), rig.HasThreadedNAPI())
 }
 
 func TestLiveFrames(t *testing.T) {
 	l := ForTest(t, Options{Hosts: 2})
-	if !HasLiveFrames() {
+	if !rig.HasLiveFrames() {
 		t.Skip("needs live frames (Linux 5.18)")
 	}
 	ctx := testContext(t)
@@ -25,11 +29,11 @@ func TestLiveFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, length := range []int{MinFrame, 61, 63, 1514} {
+	for _, length := range []int{ether.MinFrame, 61, 63, 1514} {
 		spec := Between(h1, h2)
 		spec.Length = length
-		frame := UDP(spec)
-		g, err := h1.LiveFrames(LiveOptions{Frame: frame})
+		frame := ether.UDP(spec)
+		g, err := h1.LiveFrames(rig.LiveOptions{Frame: frame})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +50,7 @@ func TestLiveFrames(t *testing.T) {
 		}
 	}
 	// Bounded: what does not fit is dropped, and the call comes back.
-	g, err := h1.LiveFrames(LiveOptions{Frame: UDP(Between(h1, h2))})
+	g, err := h1.LiveFrames(rig.LiveOptions{Frame: ether.UDP(Between(h1, h2))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +61,7 @@ func TestLiveFrames(t *testing.T) {
 
 func TestLiveFramesSpread(t *testing.T) {
 	l := ForTest(t, Options{Hosts: 2})
-	if !HasLiveFrames() {
+	if !rig.HasLiveFrames() {
 		t.Skip("needs live frames (Linux 5.18)")
 	}
 	ctx := testContext(t)
@@ -69,7 +73,7 @@ func TestLiveFramesSpread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := h1.LiveFrames(LiveOptions{Frame: UDP(spec), SpreadDst: 256, SpreadSrc: 4})
+	g, err := h1.LiveFrames(rig.LiveOptions{Frame: ether.UDP(spec), SpreadDst: 256, SpreadSrc: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +94,7 @@ func TestLiveFramesSpread(t *testing.T) {
 	if len(dst) < 64 || len(src) != 4 {
 		t.Errorf("%d destinations, %d sources", len(dst), len(src))
 	}
-	for _, o := range []LiveOptions{{Frame: UDP(spec), SpreadDst: 3}, {Frame: nil}} {
+	for _, o := range []rig.LiveOptions{{Frame: ether.UDP(spec), SpreadDst: 3}, {Frame: nil}} {
 		if _, err := h1.LiveFrames(o); err == nil {
 			t.Errorf("accepted %+v", o)
 		}

@@ -6,6 +6,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
 )
 
 // Match says whether a frame is the one that is looked for.
@@ -50,7 +54,7 @@ func Type(etherType uint16) Match {
 // VID matches the VLAN of the outer tag; 0 also matches untagged frames.
 func VID(vid uint16) Match {
 	return func(f []byte) bool {
-		if !Type(EtherTypeVLAN)(f) && !Type(EtherTypeSVLAN)(f) {
+		if !Type(ether.TypeVLAN)(f) && !Type(ether.TypeSVLAN)(f) {
 			return vid == 0
 		}
 		return len(f) >= 16 && binary.BigEndian.Uint16(f[14:])&0x0fff == vid
@@ -71,13 +75,13 @@ func udpOf(f []byte) []byte {
 		return nil
 	}
 	t, rest := binary.BigEndian.Uint16(f[12:]), f[14:]
-	for (t == EtherTypeVLAN || t == EtherTypeSVLAN) && len(rest) >= 4 {
+	for (t == ether.TypeVLAN || t == ether.TypeSVLAN) && len(rest) >= 4 {
 		t, rest = binary.BigEndian.Uint16(rest[2:]), rest[4:]
 	}
 	switch {
-	case t == EtherTypeIPv4 && len(rest) >= 28 && rest[0] == 0x45 && rest[9] == ipUDP:
+	case t == ether.TypeIPv4 && len(rest) >= 28 && rest[0] == 0x45 && rest[9] == unix.IPPROTO_UDP:
 		return rest[20:]
-	case t == EtherTypeIPv6 && len(rest) >= 48 && rest[6] == ipUDP:
+	case t == ether.TypeIPv6 && len(rest) >= 48 && rest[6] == unix.IPPROTO_UDP:
 		return rest[40:]
 	}
 	return nil

@@ -313,7 +313,7 @@ func (l *Lab) WaitForwarding(ctx context.Context, p *Port) error {
 		return err
 	}
 	if h := l.hostAt(p); h != nil {
-		return h.NS.waitAddresses(ctx, h.Dev())
+		return h.NS.WaitAddresses(ctx, h.Dev())
 	}
 	return nil
 }

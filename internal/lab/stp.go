@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
 )
 
 // BlockBySTP has the bridge itself block a port: it turns STP on and makes
@@ -27,7 +29,7 @@ func (l *Lab) BlockBySTP(ctx context.Context, p, root *Port) error {
 		if err != nil {
 			return err
 		}
-		err = s.Send(BPDU(better, 0, byte(1+i)))
+		err = s.Send(ether.BPDU(better, 0, byte(1+i)))
 		s.Close()
 		if err != nil {
 			return err

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // StreamOptions describe a stream of numbered frames.
@@ -64,8 +67,8 @@ const (
 type Stream struct {
 	o    StreamOptions
 	id   uint32
-	spec UDPSpec
-	send *Sender
+	spec ether.UDPSpec
+	send *netns.Sender
 	file *os.File // of the receiver
 	stop chan struct{}
 	once sync.Once
@@ -146,7 +149,7 @@ func (ns *NS) anyPacketSocket() (*os.File, error) {
 		err = errors.Join(
 			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20),
-			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL)}))
+			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: netns.HToNS(unix.ETH_P_ALL)}))
 		if err != nil {
 			unix.Close(fd)
 			return fmt.Errorf("set up packet socket: %w", err)
@@ -165,7 +168,7 @@ func (s *Stream) frame(n int) []byte {
 	binary.BigEndian.PutUint32(head[8:], s.id)
 	binary.BigEndian.PutUint32(head[12:], uint32(n))
 	spec.Payload = head[:]
-	return UDP(spec)
+	return ether.UDP(spec)
 }
 
 func (s *Stream) run(ctx context.Context) error {

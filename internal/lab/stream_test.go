@@ -5,6 +5,8 @@ package lab
 import (
 	"testing"
 	"time"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
 )
 
 func TestStream(t *testing.T) {
@@ -16,7 +18,7 @@ func TestStream(t *testing.T) {
 		"long":      {Frames: 1_000, Length: 1514, Window: 8},
 		"rate":      {Frames: 500, Rate: 5_000},
 		"IPv6":      {Frames: 500, V6: true},
-		"tagged":    {Frames: 500, Wrap: func(f []byte) []byte { return Tag(f, EtherTypeVLAN, 10) }},
+		"tagged":    {Frames: 500, Wrap: func(f []byte) []byte { return ether.Tag(f, ether.TypeVLAN, 10) }},
 		"one a one": {Frames: 50, Window: 1},
 	} {
 		s, err := l.Stream(testContext(t), h1, h2, o)

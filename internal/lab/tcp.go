@@ -68,7 +68,7 @@ func (ns *NS) TCPServe(ctx context.Context, address string) (*TCPServer, error) 
 		return nil, fmt.Errorf("serve TCP in %s: %w", ns, err)
 	}
 	s := &TCPServer{listener: l, conns: make(map[net.Conn]struct{})}
-	ns.track(s)
+	ns.Track(s)
 	s.wg.Go(s.accept)
 	return s, nil
 }

@@ -38,10 +38,10 @@ func (ns *NS) Transfer(ctx context.Context, address string, o TCPOptions) (*Tran
 		return nil, fmt.Errorf("transfer from %s: %w", ns, err)
 	}
 	t := &Transfer{conn: conn, o: o, stop: make(chan struct{}), done: make(chan struct{}), moved: make(chan struct{})}
-	ns.track(t)
+	ns.Track(t)
 	go func() {
 		defer close(t.done)
-		defer ns.untrack(t)
+		defer ns.Untrack(t)
 		t.run(ctx)
 		if t.err != nil {
 			t.err = fmt.Errorf("transfer from %s to %s: %w", ns, address, t.err)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // inside runs f in a namespace with a veth pair a, b.
 func inside(t *testing.T, f func()) {
 	t.Helper()
-	lab.RequireNS(t)
+	netns.Require(t)
 	ns, err := lab.NewNS("netdev")
 	if err != nil {
 		t.Fatal(err)

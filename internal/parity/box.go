@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -66,7 +67,7 @@ func defaultVLANs() []VLAN {
 
 // NewBox returns the configuration of a fresh bridge.
 func NewBox() Box {
-	b := Box{Protocol: lab.EtherTypeVLAN, Ageing: 30000, Self: defaultVLANs()}
+	b := Box{Protocol: ether.TypeVLAN, Ageing: 30000, Self: defaultVLANs()}
 	for i := range b.Ports {
 		b.Ports[i] = Port{State: lab.PortForwarding, MTU: 1500, VLANs: defaultVLANs()}
 	}

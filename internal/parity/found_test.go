@@ -6,7 +6,9 @@ import (
 	"context"
 	"testing"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // What random scenarios have found and find again only now and then, by hand.
@@ -19,8 +21,8 @@ var (
 // byHand begins a scenario with alice behind eth1 and bob behind eth2.
 func byHand(box Box) *generator {
 	g := &generator{box: box, s: &Scenario{Box: box, Layout: Layout{Managed: []Managed{{Port: 0}, {Port: 1}, {Port: 2}}}}}
-	g.add(0, "hello", g.plain([6]byte(lab.Broadcast), alice, 60))
-	g.add(1, "hello", g.plain([6]byte(lab.Broadcast), bob, 60))
+	g.add(0, "hello", g.plain([6]byte(ether.Broadcast), alice, 60))
+	g.add(1, "hello", g.plain([6]byte(ether.Broadcast), bob, 60))
 	g.settle()
 	return g
 }
@@ -29,12 +31,12 @@ func byHand(box Box) *generator {
 // into the data, where it counts for the length.
 func foreignTags() *Scenario {
 	box := NewBox()
-	box.VLANAware, box.Protocol = true, lab.EtherTypeSVLAN
+	box.VLANAware, box.Protocol = true, ether.TypeSVLAN
 	box.Ports[1].MTU = 1400
 	g := byHand(box)
 	for length := 1400; length < 1430; length++ {
-		g.add(0, "a tag of the other kind", lab.Tag(g.plain(bob, alice, length), lab.EtherTypeVLAN, 10))
-		g.add(0, "a tag of the bridge's kind", lab.Tag(g.plain(bob, alice, length), lab.EtherTypeSVLAN, 1))
+		g.add(0, "a tag of the other kind", ether.Tag(g.plain(bob, alice, length), ether.TypeVLAN, 10))
+		g.add(0, "a tag of the bridge's kind", ether.Tag(g.plain(bob, alice, length), ether.TypeSVLAN, 1))
 		g.add(0, "no tag", g.plain(bob, alice, length))
 	}
 	return g.s
@@ -59,7 +61,7 @@ func lockedPort() *Scenario {
 	box.Ports[2].Locked = true
 	g := byHand(box)
 	for i := range 20 {
-		g.add(2, "moved to a locked port", g.typed([6]byte(lab.EAPOLGroup), alice, lab.EtherTypeEAPOL, 60))
+		g.add(2, "moved to a locked port", g.typed([6]byte(ether.EAPOLGroup), alice, ether.TypeEAPOL, 60))
 		g.add(1, "to the one who moved", g.plain(alice, bob, 60+i))
 		g.add(0, "moved back", g.plain(bob, alice, 60+i))
 		g.settle()
@@ -68,7 +70,7 @@ func lockedPort() *Scenario {
 }
 
 func TestFound(t *testing.T) {
-	lab.RequireNS(t)
+	netns.Require(t)
 	scenarios := map[string]func() *Scenario{"cut tags": cutTags, "locked port": lockedPort}
 	if lab.HasVLANFiltering() {
 		scenarios["foreign tags"] = foreignTags

@@ -5,7 +5,7 @@ package parity
 import (
 	"encoding/binary"
 
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/ether"
 )
 
 // Each frame carries its number: in its type, from typeBase on, or, where the
@@ -79,12 +79,12 @@ func (g *generator) inVLAN(port int, vid uint16, f []byte) []byte {
 	for _, v := range g.box.Ports[port].VLANs {
 		if v.VID == vid && v.PVID && !g.one(4) {
 			if g.one(6) { // a priority tag belongs to the PVID
-				return lab.Tag(f, g.box.Protocol, g.priority())
+				return ether.Tag(f, g.box.Protocol, g.priority())
 			}
 			return f
 		}
 	}
-	return lab.Tag(f, g.box.Protocol, vid|g.priority())
+	return ether.Tag(f, g.box.Protocol, vid|g.priority())
 }
 
 // priority is PCP and DEI, mostly none.
@@ -127,7 +127,7 @@ func (g *generator) frame() {
 	case 1:
 		what, f = "to the box", g.plain(g.localAddress(), st.mac, length)
 	case 2, 3:
-		group := pick(g, [6]byte(lab.Broadcast), [6]byte{0x01, 0, 0x5e, 0, 0, 0xfb}, [6]byte{0x33, 0x33, 0, 0, 0, 1})
+		group := pick(g, [6]byte(ether.Broadcast), [6]byte{0x01, 0, 0x5e, 0, 0, 0xfb}, [6]byte{0x33, 0x33, 0, 0, 0, 1})
 		what, f = "group", g.plain(group, st.mac, length)
 	case 4:
 		group := [6]byte{0x01, 0x80, 0xc2, 0, 0, byte(g.IntN(18))}
@@ -135,7 +135,7 @@ func (g *generator) frame() {
 	case 5:
 		what, f = "control type", g.typed(dst, st.mac, pick(g, controlTypes...), length)
 	case 6:
-		src := pick(g, [6]byte{}, [6]byte(lab.Broadcast), [6]byte{0x01, 0, 0x5e, 1, 2, 3}, g.localAddress())
+		src := pick(g, [6]byte{}, [6]byte(ether.Broadcast), [6]byte{0x01, 0, 0x5e, 1, 2, 3}, g.localAddress())
 		what, f = "bad source", g.plain(dst, src, length)
 	case 7:
 		what, f = "runt", g.plain(dst, st.mac, 14+g.IntN(46))
@@ -156,7 +156,7 @@ func (g *generator) frame() {
 	g.add(port, what, f)
 }
 
-var controlTypes = []uint16{lab.EtherTypeEAPOL, lab.EtherTypeLLDP, 0x8808, 0x8809, 0x88e3, 0x8902, 0x88b5}
+var controlTypes = []uint16{ether.TypeEAPOL, ether.TypeLLDP, 0x8808, 0x8809, 0x88e3, 0x8902, 0x88b5}
 
 // move lets a station speak from another port from now on.
 func (g *generator) move(st *station) {
@@ -175,7 +175,7 @@ func (g *generator) length() int {
 	}
 	switch kind {
 	case 0, 1:
-		return lab.MinFrame
+		return ether.MinFrame
 	case 2, 3:
 		return 60 + g.IntN(1455)
 	}
@@ -191,12 +191,12 @@ func (g *generator) tagged(f []byte) (what string, out []byte) {
 	vid := pick(g, uint16(1), 10, 20, 30, 4094, 4095)
 	switch g.IntN(5) {
 	case 0:
-		return "priority tag", lab.Tag(f, lab.EtherTypeVLAN, g.priority())
+		return "priority tag", ether.Tag(f, ether.TypeVLAN, g.priority())
 	case 1:
-		return "802.1ad", lab.Tag(f, lab.EtherTypeSVLAN, vid|g.priority())
+		return "802.1ad", ether.Tag(f, ether.TypeSVLAN, vid|g.priority())
 	case 2:
-		inner := lab.Tag(f, lab.EtherTypeVLAN, pick(g, uint16(1), 10, 20)|g.priority())
-		return "two tags", lab.Tag(inner, pick(g, uint16(lab.EtherTypeVLAN), lab.EtherTypeSVLAN), vid|g.priority())
+		inner := ether.Tag(f, ether.TypeVLAN, pick(g, uint16(1), 10, 20)|g.priority())
+		return "two tags", ether.Tag(inner, pick(g, uint16(ether.TypeVLAN), ether.TypeSVLAN), vid|g.priority())
 	}
-	return "802.1Q", lab.Tag(f, lab.EtherTypeVLAN, vid|g.priority())
+	return "802.1Q", ether.Tag(f, ether.TypeVLAN, vid|g.priority())
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -111,7 +112,7 @@ func (g *generator) configure() {
 		b.Ageing = 0
 	}
 	if b.VLANAware {
-		b.Protocol = pick(g, uint16(lab.EtherTypeVLAN), lab.EtherTypeVLAN, lab.EtherTypeSVLAN)
+		b.Protocol = pick(g, uint16(ether.TypeVLAN), ether.TypeVLAN, ether.TypeSVLAN)
 		b.Self = g.memberships()
 	}
 	for i := range b.Ports {
@@ -323,7 +324,7 @@ func (g *generator) newChange() *Change {
 // hello lets a station be learned.
 func (g *generator) hello(i int) {
 	st := g.stations[i]
-	dst := [6]byte(lab.Broadcast)
+	dst := [6]byte(ether.Broadcast)
 	if g.one(3) {
 		dst = pick(g, g.strangers...)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/ether"
 )
 
 // A NIC can take a tag out of a frame and hand it on beside the data. Hosts do
@@ -90,5 +90,5 @@ func (f *Frame) wire() []byte {
 	if f.Hidden == 0 {
 		return f.Data
 	}
-	return lab.Tag(f.Data, uint16(f.Hidden>>16), uint16(f.Hidden))
+	return ether.Tag(f.Data, uint16(f.Hidden>>16), uint16(f.Hidden))
 }

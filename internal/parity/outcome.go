@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -51,7 +52,7 @@ const sentinelType = 0x88b6
 func (s *side) drain(ctx context.Context, into *outcome) error {
 	for range 2 {
 		s.drains++
-		f := fill([6]byte(lab.Broadcast), [6]byte{2}, sentinelType, 60)
+		f := fill([6]byte(ether.Broadcast), [6]byte{2}, sentinelType, 60)
 		binary.BigEndian.PutUint32(f[14:], s.drains)
 		// From the router's end of the last port, past the bridge.
 		if err := s.stack.own.send(s.ports[PortCount-1], f); err != nil {

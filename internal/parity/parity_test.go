@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 var (
@@ -86,7 +87,7 @@ func seeds(i int) (first, n uint64) {
 
 // TestRealProgram plays some scenarios to the program that routers run.
 func TestRealProgram(t *testing.T) {
-	lab.RequireNS(t)
+	netns.Require(t)
 	if inGuest {
 		t.Skip("not for guests: builds the program")
 	}
@@ -106,7 +107,7 @@ func TestRealProgram(t *testing.T) {
 // TestParity plays scenarios with each engine. What differs is a fault of
 // xdpl2, or of the model of mode port (wire.go).
 func TestParity(t *testing.T) {
-	lab.RequireNS(t)
+	netns.Require(t)
 	if *engineFlag != "" && !slices.Contains(engines, *engineFlag) {
 		t.Fatalf("-engine %s: expected one of %v", *engineFlag, engines)
 	}

@@ -6,7 +6,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/ether"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // roaming is a station that speaks from two ports in turn, as fast as frames
@@ -16,8 +17,8 @@ func roaming(moves int) *Scenario {
 	sc := &Scenario{Racing: true, Box: NewBox(), Layout: Layout{Managed: []Managed{{Port: 0}, {Port: 1}, {Port: 2}}}}
 	g := &generator{s: sc, box: sc.Box}
 	here, there := [6]byte{2, 0x10, 0, 0, 0, 1}, [6]byte{2, 0x10, 0, 0, 0, 2}
-	g.add(0, "hello", g.plain([6]byte(lab.Broadcast), here, 60))
-	g.add(2, "hello", g.plain([6]byte(lab.Broadcast), there, 60))
+	g.add(0, "hello", g.plain([6]byte(ether.Broadcast), here, 60))
+	g.add(2, "hello", g.plain([6]byte(ether.Broadcast), there, 60))
 	g.settle()
 	for i := range moves {
 		g.add(i%2, "moved", g.plain(there, here, 60))
@@ -31,7 +32,7 @@ func roaming(moves int) *Scenario {
 // TestRoamingFast: no frame to the port that a station has left, however many
 // moves the daemon has not heard of yet.
 func TestRoamingFast(t *testing.T) {
-	lab.RequireNS(t)
+	netns.Require(t)
 	for i, engine := range []string{"generic", "tc"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -198,5 +199,5 @@ func tciText(tci uint16) string {
 
 func isTag(rest []byte) bool {
 	t := binary.BigEndian.Uint16(rest)
-	return t == lab.EtherTypeVLAN || t == lab.EtherTypeSVLAN
+	return t == ether.TypeVLAN || t == ether.TypeSVLAN
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -24,7 +25,7 @@ func (l Layout) Wired(b *Box, local func([6]byte) bool, f *Frame, engine string,
 	from, to := &b.Ports[f.Port], &b.Ports[m.Target]
 	dst, src := [6]byte(f.Data), [6]byte(f.Data[6:])
 	outer := binary.BigEndian.Uint16(f.Data[12:])
-	tagged := outer == lab.EtherTypeVLAN || outer == lab.EtherTypeSVLAN
+	tagged := outer == ether.TypeVLAN || outer == ether.TypeSVLAN
 	length := len(f.Data)
 	if tagged && engine != "generic" {
 		length -= 4
@@ -42,7 +43,7 @@ func (l Layout) Wired(b *Box, local func([6]byte) bool, f *Frame, engine string,
 	case src[0]&1 != 0 || src == [6]byte{}:
 	// Between a host and its switch.
 	case dst[0] == 0x01 && dst[1] == 0x80 && dst[2] == 0xc2 && dst[3] == 0 && dst[4] == 0 && dst[5]&0xf0 == 0:
-	case slices.Contains([]uint16{0x8808, 0x8809, lab.EtherTypeEAPOL, lab.EtherTypeLLDP, 0x88e3, 0x8902}, outer):
+	case slices.Contains([]uint16{0x8808, 0x8809, ether.TypeEAPOL, ether.TypeLLDP, 0x88e3, 0x8902}, outer):
 	// As configured.
 	case group && m.PassGroup:
 	case !group && m.PassLocal && local(dst):

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 // Summarize computes what a cell says of its samples: their number, mean,
@@ -16,9 +16,9 @@ func (c *Cell) Summarize() {
 	if c.N == 0 {
 		return
 	}
-	c.Mean = lab.Mean(c.Samples)
+	c.Mean = rig.Mean(c.Samples)
 	c.SD = StandardDeviation(c.Samples)
-	c.Median = Pointer(lab.Median(c.Samples))
+	c.Median = Pointer(rig.Median(c.Samples))
 }
 
 // StandardDeviation returns the standard deviation of a sample, 0 for fewer
@@ -27,7 +27,7 @@ func StandardDeviation(values []float64) float64 {
 	if len(values) < 2 {
 		return 0
 	}
-	mean, sum := lab.Mean(values), 0.0
+	mean, sum := rig.Mean(values), 0.0
 	for _, v := range values {
 		sum += (v - mean) * (v - mean)
 	}
@@ -41,7 +41,7 @@ var Shares = []float64{0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995,
 func (c *Cell) SetQuantiles(values []float64) {
 	c.Quantiles = nil
 	for _, p := range Shares {
-		c.Quantiles = append(c.Quantiles, Quantile{p, lab.Percentile(values, p)})
+		c.Quantiles = append(c.Quantiles, Quantile{p, rig.Percentile(values, p)})
 	}
 }
 
@@ -52,11 +52,11 @@ func (c *Cell) SetRatio(base *Cell) error {
 	if c.Unit.MoreIsBetter() {
 		a, b = b, a
 	}
-	ratios, err := lab.Ratios(a, b)
+	ratios, err := rig.Ratios(a, b)
 	if err != nil {
 		return fmt.Errorf("%s against %s: %w", c.Engine, base.Engine, err)
 	}
-	iv := lab.Bootstrap(ratios, 1)
+	iv := rig.Bootstrap(ratios, 1)
 	c.Ratio = &Ratio{Of: base.Engine, Value: iv.Median, Low: iv.Low, High: iv.High, N: iv.N}
 	return nil
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // inBox runs a test in a namespace with two bridges, br-a with ports p1 and p2
 // and br-b without any.
 func inBox(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	lab.RequireNS(t)
+	netns.Require(t)
 	ns, err := lab.NewNS("box")
 	if err != nil {
 		t.Fatal(err)

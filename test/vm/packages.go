@@ -24,6 +24,7 @@ var testedPackages = []string{
 	"./bpf/...",
 	"./internal/netdev",
 	"./internal/topology",
+	"./internal/netns",
 	"./internal/lab",
 	"./internal/datapath",
 	"./internal/bridge",

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/httpapi"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/ubus/ubustest"
@@ -215,7 +216,7 @@ func (b *box) broadcast() error {
 		cancel()
 		<-done
 	}
-	frame := lab.ARPRequest(h.MAC, h.IP4, netip.MustParseAddr("192.0.2.99"))
+	frame := ether.ARPRequest(h.MAC, h.IP4, netip.MustParseAddr("192.0.2.99"))
 	go func() {
 		defer close(done)
 		defer sender.Close()

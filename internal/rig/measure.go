@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package rig
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/xdpl2/xdpl2/internal/ether"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // Input is the kind of sk_buff that the forwarding core gets.
@@ -153,15 +157,15 @@ func (r *Rig) settle(ctx context.Context) (counters, error) {
 
 // generator returns the generator for a load, made and run in once.
 func (r *Rig) generator(load Load) (*generator, error) {
-	if load.Length < MinFrame || load.Length > 1514 {
-		return nil, fmt.Errorf("frames of %d bytes: expected %d to 1514", load.Length, MinFrame)
+	if load.Length < ether.MinFrame || load.Length > 1514 {
+		return nil, fmt.Errorf("frames of %d bytes: expected %d to 1514", load.Length, ether.MinFrame)
 	}
 	if g := r.generators[load]; g != nil {
 		return g, nil
 	}
 	g := &generator{}
 	if load.Input == Roomy {
-		live, err := r.source.LiveFrames(rigSourceDev, LiveOptions{
+		live, err := NewLiveFrames(r.source, rigSourceDev, LiveOptions{
 			Frame: rigFrame(load.Length, 0, 0), SpreadDst: r.o.Stations, SpreadSrc: r.o.Stations,
 		})
 		if err != nil {
@@ -184,7 +188,7 @@ func (r *Rig) generator(load Load) (*generator, error) {
 
 // rawGenerator sends the same frames in turn; with many stations in a random
 // order, so that caches cannot guess the next one.
-func rawGenerator(s *Sender, length, stations int) func(int) error {
+func rawGenerator(s *netns.Sender, length, stations int) func(int) error {
 	r := rand.New(rand.NewPCG(1, 1))
 	frames := make([][]byte, min(16*stations, 16384))
 	for i := range frames {
@@ -202,11 +206,19 @@ func rawGenerator(s *Sender, length, stations int) func(int) error {
 	}
 }
 
+// Addresses of the frames' IPv4 headers, and their port. Nobody has them.
+var (
+	sourceIP      = netip.AddrFrom4([4]byte{192, 168, 77, 2})
+	destinationIP = netip.AddrFrom4([4]byte{192, 168, 77, 3})
+)
+
+const discardPort = 9
+
 func rigFrame(length, source, destination int) []byte {
-	return UDP(UDPSpec{
-		Dst: stationMAC(RigDestination, destination), Src: stationMAC(RigSource, source),
-		DstIP: RouterIP4.Next().Next(), SrcIP: RouterIP4.Next(),
-		DstPort: DiscardPort, SrcPort: 40000, Length: length,
+	return ether.UDP(ether.UDPSpec{
+		Dst: stationMAC(Destination, destination), Src: stationMAC(Source, source),
+		DstIP: destinationIP, SrcIP: sourceIP,
+		DstPort: discardPort, SrcPort: 40000, Length: length,
 	})
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package netns
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/vishvananda/netlink/nl"
-	"github.com/vishvananda/netns"
+	vnetns "github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
-// request carries out a route netlink request in the namespace, over a socket
+// Request carries out a route netlink request in the namespace, over a socket
 // that is made once.
-func (ns *NS) request(req *nl.NetlinkRequest, resType uint16) ([][]byte, error) {
+func (ns *NS) Request(req *nl.NetlinkRequest, resType uint16) ([][]byte, error) {
 	sock, err := ns.rtnlSocket()
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (ns *NS) rtnlSocket() (*nl.SocketHandle, error) {
 		return nil, fmt.Errorf("namespace %s: %w", ns.label, ErrClosed)
 	}
 	if ns.rtnl == nil {
-		sock, err := nl.GetNetlinkSocketAt(netns.NsHandle(ns.FD()), netns.None(), unix.NETLINK_ROUTE)
+		sock, err := nl.GetNetlinkSocketAt(vnetns.NsHandle(ns.FD()), vnetns.None(), unix.NETLINK_ROUTE)
 		if err != nil {
 			return nil, fmt.Errorf("netlink in namespace %s: %w", ns.label, err)
 		}
@@ -38,9 +38,6 @@ func (ns *NS) rtnlSocket() (*nl.SocketHandle, error) {
 	return ns.rtnl, nil
 }
 
-// isInterrupted tells that a table changed while it was listed.
-func isInterrupted(err error) bool { return errors.Is(err, nl.ErrDumpInterrupted) }
-
 // SentPackets reads how many packets each device of the namespace has sent, by
 // ifindex, in one request.
 func (ns *NS) SentPackets() (map[int]uint64, error) {
@@ -48,8 +45,8 @@ func (ns *NS) SentPackets() (map[int]uint64, error) {
 	for try := 0; ; try++ {
 		req := nl.NewNetlinkRequest(unix.RTM_GETLINK, unix.NLM_F_DUMP)
 		req.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
-		msgs, err := ns.request(req, unix.RTM_NEWLINK)
-		if isInterrupted(err) && try < 10 {
+		msgs, err := ns.Request(req, unix.RTM_NEWLINK)
+		if errors.Is(err, nl.ErrDumpInterrupted) && try < 10 {
 			continue
 		}
 		if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package rig
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-func rigForTest(t *testing.T, o RigOptions) *Rig {
+func rigForTest(t *testing.T, o Options) *Rig {
 	t.Helper()
-	RequireRig(t)
-	r, err := NewRig(testContext(t), o)
+	Require(t)
+	r, err := New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +33,8 @@ func rigForTest(t *testing.T, o RigOptions) *Rig {
 // is lost on the way through the bridge, and a redirecting program is seen as
 // cheaper.
 func TestRig(t *testing.T) {
-	r := rigForTest(t, RigOptions{})
-	ctx := testContext(t)
+	r := rigForTest(t, Options{})
+	ctx := t.Context()
 	for _, load := range []Load{{Roomy, 60}, {Roomy, 1514}, {Tight, 60}, {Tight, 1514}} {
 		if load.Input == Roomy && !HasLiveFrames() {
 			t.Log("no live frames: roomy input not measured")
@@ -65,11 +65,11 @@ func TestRig(t *testing.T) {
 }
 
 func TestRigCompare(t *testing.T) {
-	r := rigForTest(t, RigOptions{Stations: 16})
+	r := rigForTest(t, Options{Stations: 16})
 	if !HasLiveFrames() {
 		t.Skip("needs live frames (Linux 5.18)")
 	}
-	ctx := testContext(t)
+	ctx := t.Context()
 	in, err := r.Router.Link(r.Ingress)
 	if err != nil {
 		t.Fatal(err)

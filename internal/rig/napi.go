@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package rig
 
 import (
 	"bytes"
@@ -8,21 +8,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 var nameCounter atomic.Uint32
 
-// uniqueName makes a device name that no other lab on the machine uses: the
+// uniqueName makes a device name that no other rig on the machine uses: the
 // kernel threads of all namespaces share one list of names. It is short, since
 // the thread's name is cut after 15 characters.
 func uniqueName(prefix string) string {
@@ -31,7 +30,7 @@ func uniqueName(prefix string) string {
 
 // threadNAPI moves the reception of a device that is up into a kernel thread
 // and returns the thread's id. The device has one receive queue.
-func threadNAPI(ns *NS, dev string) (int, error) {
+func threadNAPI(ns *netns.NS, dev string) (int, error) {
 	// A veth has NAPI only with GRO.
 	err := ns.Do(func() error { return netdev.SetFeature(dev, netdev.GRO, true) })
 	if err != nil {
@@ -83,42 +82,14 @@ func sleeping(pid int) (bool, error) {
 	return ok && rest != "" && rest[0] != 'R', nil
 }
 
-// pin lets a thread run on one CPU only; pid 0 is the calling thread.
-func pin(pid, cpu int) error {
+// Pin lets a thread run on one CPU only; pid 0 is the calling thread.
+func Pin(pid, cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)
 	if err := unix.SchedSetaffinity(pid, &set); err != nil {
 		return fmt.Errorf("pin to CPU %d: %w", cpu, err)
 	}
 	return nil
-}
-
-// pinHere keeps the calling goroutine on the CPU on which it runs, until the
-// returned function is called.
-func pinHere() (release func(), err error) {
-	runtime.LockOSThread()
-	var before unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		runtime.UnlockOSThread()
-		return nil, fmt.Errorf("read allowed CPUs: %w", err)
-	}
-	var cpu uint32
-	_, _, errno := unix.Syscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
-	if errno != 0 {
-		err = errno
-	} else {
-		err = pin(0, int(cpu))
-	}
-	if err != nil {
-		runtime.UnlockOSThread()
-		return nil, fmt.Errorf("stay on one CPU: %w", err)
-	}
-	return func() {
-		// A thread that stays pinned ends with its goroutine.
-		if unix.SchedSetaffinity(0, &before) == nil {
-			runtime.UnlockOSThread()
-		}
-	}, nil
 }
 
 // allowedCPUs returns the CPUs that this process may use.

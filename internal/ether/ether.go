@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+// Package ether builds Ethernet frames for tests and measurements.
+package ether
 
 import (
 	"encoding/binary"
@@ -8,15 +9,15 @@ import (
 	"net/netip"
 )
 
-// EtherTypes of the frames built here.
+// Types of the frames built here.
 const (
-	EtherTypeIPv4  = 0x0800
-	EtherTypeARP   = 0x0806
-	EtherTypeVLAN  = 0x8100 // 802.1Q
-	EtherTypeIPv6  = 0x86dd
-	EtherTypeSVLAN = 0x88a8 // 802.1ad
-	EtherTypeEAPOL = 0x888e
-	EtherTypeLLDP  = 0x88cc
+	TypeIPv4  = 0x0800
+	TypeARP   = 0x0806
+	TypeVLAN  = 0x8100 // 802.1Q
+	TypeIPv6  = 0x86dd
+	TypeSVLAN = 0x88a8 // 802.1ad
+	TypeEAPOL = 0x888e
+	TypeLLDP  = 0x88cc
 )
 
 // MinFrame is the length in bytes of the shortest frame that Ethernet
@@ -35,9 +36,9 @@ var (
 	unspecified net.HardwareAddr
 )
 
-// Ethernet builds a frame and pads it with zeros to MinFrame. A nil source is
+// Frame builds a frame and pads it with zeros to MinFrame. A nil source is
 // six zero bytes.
-func Ethernet(dst, src net.HardwareAddr, etherType uint16, payload []byte) []byte {
+func Frame(dst, src net.HardwareAddr, etherType uint16, payload []byte) []byte {
 	f := make([]byte, 14, max(14+len(payload), MinFrame))
 	copy(f, dst)
 	copy(f[6:], src)
@@ -54,7 +55,7 @@ func Pad(frame []byte, length int) []byte {
 }
 
 // Tag returns a copy of the frame with a VLAN tag in front of what was there.
-// The tpid is EtherTypeVLAN or EtherTypeSVLAN; the tci holds PCP, DEI and VID.
+// The tpid is TypeVLAN or TypeSVLAN; the tci holds PCP, DEI and VID.
 func Tag(frame []byte, tpid, tci uint16) []byte {
 	out := make([]byte, 0, len(frame)+4)
 	out = append(out, frame[:12]...)
@@ -72,15 +73,6 @@ type UDPSpec struct {
 	// win. 0 means MinFrame.
 	Length  int
 	Payload []byte // at the start of the datagram's data; the rest counts up
-}
-
-// Between fills in the addresses of a frame from one host to another's
-// discard port, IPv4.
-func Between(from, to *Host) UDPSpec {
-	return UDPSpec{
-		Dst: to.MAC, Src: from.MAC, DstIP: to.IP4, SrcIP: from.IP4,
-		DstPort: DiscardPort, SrcPort: 40000,
-	}
 }
 
 // UDP builds the frame. It has a real checksum and, over IPv4, DF set: GRO
@@ -109,10 +101,10 @@ func UDP(s UDPSpec) []byte {
 	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp)))
 	ip := f[14:]
 	if s.DstIP.Is6() {
-		binary.BigEndian.PutUint16(f[12:], EtherTypeIPv6)
+		binary.BigEndian.PutUint16(f[12:], TypeIPv6)
 		putIPv6(ip, s.SrcIP, s.DstIP, ipUDP, 64, len(udp))
 	} else {
-		binary.BigEndian.PutUint16(f[12:], EtherTypeIPv4)
+		binary.BigEndian.PutUint16(f[12:], TypeIPv4)
 		putIPv4(ip, s.SrcIP, s.DstIP, ipUDP, len(udp))
 	}
 	sum := transportSum(s.SrcIP, s.DstIP, ipUDP, udp)
@@ -170,12 +162,12 @@ func fold(sum uint32) uint16 {
 
 // ARPRequest asks who has an address.
 func ARPRequest(src net.HardwareAddr, srcIP, target netip.Addr) []byte {
-	return Ethernet(Broadcast, src, EtherTypeARP, arp(1, src, srcIP, unspecified, target))
+	return Frame(Broadcast, src, TypeARP, arp(1, src, srcIP, unspecified, target))
 }
 
 // ARPReply tells dst that src has srcIP.
 func ARPReply(dst, src net.HardwareAddr, dstIP, srcIP netip.Addr) []byte {
-	return Ethernet(dst, src, EtherTypeARP, arp(2, src, srcIP, dst, dstIP))
+	return Frame(dst, src, TypeARP, arp(2, src, srcIP, dst, dstIP))
 }
 
 func arp(op byte, sha net.HardwareAddr, spa netip.Addr, tha net.HardwareAddr, tpa netip.Addr) []byte {
@@ -202,7 +194,7 @@ func NeighborSolicitation(src net.HardwareAddr, srcIP, target netip.Addr) []byte
 	ip := make([]byte, 40, 72)
 	putIPv6(ip, srcIP, group, ipICMPv6, 255, len(msg))
 	dst := net.HardwareAddr{0x33, 0x33, 0xff, t[13], t[14], t[15]}
-	return Ethernet(dst, src, EtherTypeIPv6, append(ip, msg...))
+	return Frame(dst, src, TypeIPv6, append(ip, msg...))
 }
 
 // RouterAdvertisement tells everybody of a /64 prefix that they may take an
@@ -220,7 +212,7 @@ func RouterAdvertisement(src net.HardwareAddr, prefix netip.Addr) []byte {
 	binary.BigEndian.PutUint16(msg[2:], transportSum(from, everybody, ipICMPv6, msg))
 	ip := make([]byte, 40, 40+len(msg))
 	putIPv6(ip, from, everybody, ipICMPv6, 255, len(msg))
-	return Ethernet(net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, src, EtherTypeIPv6, append(ip, msg...))
+	return Frame(net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, src, TypeIPv6, append(ip, msg...))
 }
 
 // LinkLocal is the link-local IPv6 address that is made of a MAC address.
@@ -242,12 +234,12 @@ func BPDU(src net.HardwareAddr, priority uint16, port byte) []byte {
 	c[25], c[26] = 0x80, port
 	c[29], c[31], c[33] = 20, 2, 15 // maximum age, hello time, forward delay, s
 	// The type field holds the length of LLC and message.
-	return Ethernet(STPGroup, src, uint16(len(b)), b)
+	return Frame(STPGroup, src, uint16(len(b)), b)
 }
 
 // EAPOL is an EAPOL-Start frame.
 func EAPOL(src net.HardwareAddr) []byte {
-	return Ethernet(EAPOLGroup, src, EtherTypeEAPOL, []byte{2, 1, 0, 0})
+	return Frame(EAPOLGroup, src, TypeEAPOL, []byte{2, 1, 0, 0})
 }
 
 // LLDP is a frame with the mandatory TLVs.
@@ -256,5 +248,5 @@ func LLDP(src net.HardwareAddr) []byte {
 	b = append(b, 0x04, 7, 3)               // port: MAC address
 	b = append(b, src...)
 	b = append(b, 0x06, 2, 0, 120, 0, 0) // time to live, end
-	return Ethernet(LLDPGroup, src, EtherTypeLLDP, b)
+	return Frame(LLDPGroup, src, TypeLLDP, b)
 }

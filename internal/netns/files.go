@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package netns
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,6 +51,22 @@ func sysctlPath(key string) (string, error) {
 		return "", fmt.Errorf("sysctl %q: expected a key below net/", key)
 	}
 	return path, nil
+}
+
+// SetCallIPTables changes br_netfilter's settings where it exists. Its
+// defaults are on, and they are per namespace.
+func (ns *NS) SetCallIPTables(on bool) error {
+	value := "0"
+	if on {
+		value = "1"
+	}
+	for _, key := range []string{"iptables", "ip6tables", "arptables"} {
+		err := ns.SetSysctl("net/bridge/bridge-nf-call-"+key, value)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // ReadSys reads a file of the namespace's sysfs by its path below /sys, such

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package netns
 
 import (
 	"errors"
@@ -25,17 +25,14 @@ type Sender struct {
 // with the namespace.
 func (ns *NS) Sender(dev string) (*Sender, error) {
 	// Protocol 0: the socket receives nothing.
-	file, err := ns.packetSocket(dev, 0, nil)
+	file, err := ns.PacketSocket(dev, 0, nil)
 	if err != nil {
 		return nil, fmt.Errorf("sender on %s of %s: %w", dev, ns, err)
 	}
 	s := &Sender{ns: ns, name: dev + " of " + ns.String(), file: file}
-	ns.track(s)
+	ns.Track(s)
 	return s, nil
 }
-
-// Sender opens the host's present device for sending.
-func (h *Host) Sender() (*Sender, error) { return h.NS.Sender(h.Dev()) }
 
 // Send sends one frame, from its destination address on, without frame check
 // sequence. It waits while the device's queue is full.
@@ -99,7 +96,7 @@ func (s *Sender) SendAll(frames [][]byte) (int, error) {
 
 // Close closes the sender.
 func (s *Sender) Close() error {
-	s.ns.untrack(s)
+	s.ns.Untrack(s)
 	if err := s.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}

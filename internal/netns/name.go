@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package netns
 
 import (
 	"errors"
@@ -20,10 +20,10 @@ const (
 	namePrefix = "xdpl2-"
 )
 
-// NewNamedNS makes a namespace that `ip netns` shows as xdpl2-PID-NAME until
+// NewNamed makes a namespace that `ip netns` shows as xdpl2-PID-NAME until
 // Close. Names that processes left behind when they were killed are removed
 // on the way.
-func NewNamedNS(name string) (*NS, error) {
+func NewNamed(name string) (*NS, error) {
 	if name == "" || strings.ContainsAny(name, "/ ") {
 		return nil, fmt.Errorf("namespace name %q: expected a file name without spaces", name)
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+// Package rig measures what forwarding a frame costs, in network namespaces of its
+// own.
+package rig
 
 import (
 	"context"
@@ -15,17 +17,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // MAC addresses of the rig's frames when it has one station on each side.
 // With more, the lowest 16 bits count.
 var (
-	RigSource      = net.HardwareAddr{0x02, 0, 0, 0x10, 0, 0}
-	RigDestination = net.HardwareAddr{0x02, 0, 0, 0x20, 0, 0}
+	Source      = net.HardwareAddr{0x02, 0, 0, 0x10, 0, 0}
+	Destination = net.HardwareAddr{0x02, 0, 0, 0x20, 0, 0}
 )
 
-// RigOptions describe the measuring rig.
-type RigOptions struct {
+// Options describe the measuring rig.
+type Options struct {
 	// Stations is the number of MAC addresses on each side, a power of two up
 	// to 65536; 0 means 1.
 	Stations int
@@ -43,13 +46,13 @@ type RigOptions struct {
 // holds everything from the veth's receive ring to the tap's transmit function
 // with the release of the frame; not a NIC's driver and interrupt.
 type Rig struct {
-	Router  *NS    // the namespace with bridge and ports
-	Bridge  string // br-lan
-	Ingress string // the veth's name in it
-	Egress  string // the tap's name
+	Router  *netns.NS // the namespace with bridge and ports
+	Bridge  string    // br-lan
+	Ingress string    // the veth's name in it
+	Egress  string    // the tap's name
 
-	o      RigOptions
-	source *NS // where the generator runs
+	o      Options
+	source *netns.NS // where the generator runs
 	tap    *os.File
 	thread int // id of the forwarding thread
 
@@ -58,12 +61,21 @@ type Rig struct {
 	generators map[Load]*generator
 }
 
-const rigSourceDev = "eth0"
+const (
+	rigSourceDev = "eth0"
+	bridgeName   = "br-lan"
+)
 
-// RigUnsupported tells why the rig cannot work here, nil if it can. Live
+// forwarding is BR_STATE_FORWARDING, as sysfs shows it.
+const forwarding = "3"
+
+// routerMAC is the bridge's own address.
+var routerMAC = net.HardwareAddr{0x02, 0, 0, 0, 0, 0xff}
+
+// Unsupported tells why the rig cannot work here, nil if it can. Live
 // frames are not asked for: only Roomy needs them.
-func RigUnsupported() error {
-	if err := CanMakeNS(); err != nil {
+func Unsupported() error {
+	if err := netns.Supported(); err != nil {
 		return err
 	}
 	cpus, err := allowedCPUs()
@@ -79,29 +91,29 @@ func RigUnsupported() error {
 	return nil
 }
 
-// RequireRig skips the test with the reason where the rig cannot work, or
+// Require skips the test with the reason where the rig cannot work, or
 // where its numbers would mean nothing.
-func RequireRig(t TB) {
+func Require(t netns.TB) {
 	t.Helper()
 	if os.Getenv("XDPL2_GUEST") != "" {
 		t.Skipf("not for guests: an emulated CPU's times say nothing")
 	}
-	if err := RigUnsupported(); err != nil {
+	if err := Unsupported(); err != nil {
 		t.Skipf("needs the measuring rig: %v", err)
 	}
 }
 
-// NewRig builds the rig. Close takes it down.
-func NewRig(ctx context.Context, o RigOptions) (*Rig, error) {
+// New builds the rig. Close takes it down.
+func New(ctx context.Context, o Options) (*Rig, error) {
 	o.Stations = max(o.Stations, 1)
 	if o.Stations > 1<<16 || o.Stations&(o.Stations-1) != 0 {
 		return nil, fmt.Errorf("rig with %d stations: expected a power of two up to 65536", o.Stations)
 	}
-	if err := RigUnsupported(); err != nil {
+	if err := Unsupported(); err != nil {
 		return nil, fmt.Errorf("rig: %w", err)
 	}
 	r := &Rig{
-		Bridge: BridgeName, Ingress: uniqueName("xi"), Egress: uniqueName("xe"), o: o,
+		Bridge: bridgeName, Ingress: uniqueName("xi"), Egress: uniqueName("xe"), o: o,
 		jobs: make(chan func()), done: make(chan struct{}), generators: make(map[Load]*generator),
 	}
 	go r.generate()
@@ -130,17 +142,17 @@ func (r *Rig) onGenerator(f func() error) error {
 
 func (r *Rig) build(ctx context.Context) error {
 	var err error
-	if r.Router, err = NewNS("rig-router"); err != nil {
+	if r.Router, err = netns.New("rig-router"); err != nil {
 		return err
 	}
-	if r.source, err = NewNS("rig-source"); err != nil {
+	if r.source, err = netns.New("rig-source"); err != nil {
 		return err
 	}
 	// No host speaks here: nothing but the measured frames shall come.
-	for _, ns := range []*NS{r.Router, r.source} {
+	for _, ns := range []*netns.NS{r.Router, r.source} {
 		for _, conf := range []string{"all", "default"} {
 			err := ns.SetSysctl("net/ipv6/conf/"+conf+"/disable_ipv6", "1")
-			if err != nil && !isNotExist(err) {
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}
@@ -148,7 +160,7 @@ func (r *Rig) build(ctx context.Context) error {
 	if err := r.addDevices(); err != nil {
 		return err
 	}
-	if err := setCallIPTables(r.Router, r.o.CallIPTables); err != nil {
+	if err := r.Router.SetCallIPTables(r.o.CallIPTables); err != nil {
 		return err
 	}
 	if err := r.addStations(); err != nil {
@@ -160,7 +172,7 @@ func (r *Rig) build(ctx context.Context) error {
 	for _, dev := range []string{r.Ingress, r.Egress} {
 		err := r.Router.WaitUntil(ctx, dev+" forwarding", func() (bool, error) {
 			text, err := r.Router.ReadSys("class/net/" + dev + "/brport/state")
-			return text == fmt.Sprint(int(PortForwarding)), err
+			return text == forwarding, err
 		})
 		if err != nil {
 			return err
@@ -176,12 +188,12 @@ func (r *Rig) addDevices() error {
 		return err
 	}
 	snooping := false
-	br := &netlink.Bridge{LinkAttrs: named(r.Bridge), MulticastSnooping: &snooping}
-	br.HardwareAddr = RouterMAC
+	br := &netlink.Bridge{LinkAttrs: netns.Named(r.Bridge), MulticastSnooping: &snooping}
+	br.HardwareAddr = routerMAC
 	if err := h.LinkAdd(br); err != nil {
 		return fmt.Errorf("create bridge: %w", err)
 	}
-	veth := netlink.NewVeth(named(r.Ingress))
+	veth := netlink.NewVeth(netns.Named(r.Ingress))
 	veth.PeerName = rigSourceDev
 	veth.PeerNamespace = netlink.NsFd(r.source.FD())
 	if err := h.LinkAdd(veth); err != nil {
@@ -231,7 +243,7 @@ func (r *Rig) addDevices() error {
 }
 
 // openTap makes a tap device that lives as long as the file.
-func openTap(ns *NS, name string) (*os.File, error) {
+func openTap(ns *netns.NS, name string) (*os.File, error) {
 	var tap *os.File
 	err := ns.Do(func() error {
 		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -260,7 +272,7 @@ func (r *Rig) addStations() error {
 	if err != nil {
 		return err
 	}
-	for dev, mac := range map[string]net.HardwareAddr{r.Ingress: RigSource, r.Egress: RigDestination} {
+	for dev, mac := range map[string]net.HardwareAddr{r.Ingress: Source, r.Egress: Destination} {
 		link, err := r.Router.Link(dev)
 		if err != nil {
 			return err
@@ -294,7 +306,7 @@ func (r *Rig) threadIngress() error {
 	if r.thread, err = threadNAPI(r.Router, r.Ingress); err != nil {
 		return err
 	}
-	if err := pin(r.thread, cpus[0]); err != nil {
+	if err := Pin(r.thread, cpus[0]); err != nil {
 		return err
 	}
 	if err := prefer(r.thread); err != nil {
@@ -313,7 +325,7 @@ func (r *Rig) threadIngress() error {
 		if err := prefer(0); err != nil {
 			return err
 		}
-		return pin(0, cpus[1])
+		return Pin(0, cpus[1])
 	})
 }
 
@@ -344,7 +356,7 @@ func (r *Rig) Close() error {
 		<-r.done
 		r.jobs = nil
 	}
-	for _, ns := range []*NS{r.source, r.Router} {
+	for _, ns := range []*netns.NS{r.source, r.Router} {
 		if ns != nil {
 			errs = append(errs, ns.Close())
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package netns
 
 import (
 	"bufio"
@@ -19,8 +19,8 @@ import (
 
 func nsForTest(t *testing.T) *NS {
 	t.Helper()
-	RequireNS(t)
-	ns, err := NewNS("test")
+	Require(t)
+	ns, err := New("test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestStart(t *testing.T) {
 }
 
 func TestNamedNS(t *testing.T) {
-	RequireNS(t)
+	Require(t)
 	// A process that is surely dead: a child that was waited for.
 	exe, err := os.Executable()
 	if err != nil {
@@ -205,7 +205,7 @@ func TestNamedNS(t *testing.T) {
 		}
 		defer os.Remove(f)
 	}
-	ns, err := NewNamedNS("name-test")
+	ns, err := NewNamed("name-test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,10 +229,10 @@ func TestNamedNS(t *testing.T) {
 		t.Errorf("the name shows another namespace: %v", err)
 	}
 	f.Close()
-	if _, err := NewNamedNS("name-test"); err == nil {
+	if _, err := NewNamed("name-test"); err == nil {
 		t.Error("the same name twice")
 	}
-	if _, err := NewNamedNS("../x"); err == nil {
+	if _, err := NewNamed("../x"); err == nil {
 		t.Error("a path as a name")
 	}
 	if err := ns.Close(); err != nil {
@@ -245,7 +245,7 @@ func TestNamedNS(t *testing.T) {
 
 func TestListenAndDial(t *testing.T) {
 	ns := nsForTest(t)
-	ctx := testContext(t)
+	ctx := t.Context()
 	l, err := ns.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
