@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/xdpl2/xdpl2/bpf"
+)
+
+// TestCoresShareNoWrittenLine: what a program writes for each frame must not be
+// in memory that another core writes as well, or the line would travel between
+// the cores with every frame. So the instructions that the kernel runs, after
+// its verifier took out what this port never does, may store to per-CPU maps
+// only, with one exception: a station's mark, which is written once an epoch,
+// behind a comparison with the epoch.
+func TestCoresShareNoWrittenLine(t *testing.T) {
+	d := world(t)
+	for _, engine := range []string{bpf.DatapathProgXdpl2Xdp, bpf.DatapathProgXdpl2Tc} {
+		for name, p := range map[string]Program{
+			"mac":       {Mode: ModeMAC},
+			"mac vlans": {Mode: ModeMAC, VLANs: true},
+			"mac lease": {Mode: ModeMAC, lease: true},
+			"watch":     {Mode: ModeMAC, Watch: true},
+			"port":      {Mode: ModePort, Target: out1, PassLocal: true, PassGroup: true},
+		} {
+			t.Run(engine+" "+name, func(t *testing.T) {
+				stores := storesOf(t, d, engine, p)
+				counted := false
+				for _, s := range stores {
+					switch {
+					case s.perCPU:
+						counted = true
+					case s.atomic:
+						t.Errorf("instruction %d: an atomic operation on map %s", s.at, s.in)
+					case s.in == bpf.DatapathMapStations && s.unequal:
+					default:
+						t.Errorf("instruction %d: a store to map %s, offset %d, for every frame that comes there", s.at, s.in, s.offset)
+					}
+				}
+				if !counted && !p.Watch {
+					t.Errorf("no store to a per-CPU map found: this test looks at nothing (%v)", stores)
+				}
+				marked := slices.ContainsFunc(stores, func(s store) bool { return s.in == bpf.DatapathMapStations })
+				if want := p.Mode == ModeMAC; marked != want {
+					t.Errorf("a store to the stations found: %v, expected %v", marked, want)
+				}
+			})
+		}
+	}
+}
+
+// TestTracedProgramShares: the test above finds a store that is shared. Traced
+// programs write their answer, which is why no attached program is traced.
+func TestTracedProgramShares(t *testing.T) {
+	d := world(t)
+	for _, s := range storesOf(t, d, bpf.DatapathProgXdpl2Tc, Program{Mode: ModeMAC, trace: true}) {
+		if s.in == bpf.DatapathMapAnswers && !s.perCPU {
+			return
+		}
+	}
+	t.Error("the traced program's answer was not found")
+}
+
+// TestHelpersThatWrite: the kernel's functions write on the programs' behalf.
+// Only a station that has moved is deleted; every other frame but reads.
+func TestHelpersThatWrite(t *testing.T) {
+	spec, err := bpf.LoadDatapath()
+	must(t, err)
+	deletes := 0
+	for name, p := range spec.Programs {
+		var in string // the map that R1 was last loaded with
+		for i, ins := range p.Instructions {
+			if ins.IsLoadFromMap() && ins.Dst == asm.R1 {
+				in = ins.Reference()
+			}
+			if !ins.IsBuiltinCall() {
+				continue
+			}
+			switch f := asm.BuiltinFunc(ins.Constant); f {
+			case asm.FnMapLookupElem, asm.FnRedirect, asm.FnRedirectMap, asm.FnJiffies64,
+				asm.FnXdpAdjustHead, asm.FnSkbVlanPush, asm.FnSkbVlanPop:
+			case asm.FnMapDeleteElem:
+				deletes++
+				if in != bpf.DatapathMapStations {
+					t.Errorf("%s, instruction %d: deletes from map %q", name, i, in)
+				}
+			default:
+				t.Errorf("%s, instruction %d: %v: does it write what cores share? If not, add it here", name, i, f)
+			}
+		}
+	}
+	if deletes == 0 {
+		t.Error("no deletion found: this test looks at nothing")
+	}
+}
+
+// store is an instruction that writes to a map's values.
+type store struct {
+	at      int
+	in      string // the map
+	offset  int16
+	perCPU  bool
+	atomic  bool
+	unequal bool // behind a comparison of that map's value with another's: they differed
+}
+
+// storesOf loads a program and returns the stores of what the kernel runs.
+func storesOf(t *testing.T, d *Datapath, name string, p Program) []store {
+	t.Helper()
+	prog, err := d.load(name, p)
+	must(t, err)
+	defer prog.Close()
+	info, err := prog.Info()
+	must(t, err)
+	insns, err := info.Instructions()
+	must(t, err)
+	w := &walker{t: t, insns: map[int]asm.Instruction{}, number: map[int64]uint8{}, maps: make([]mapName, 1), seen: map[place]bool{}, found: map[store]bool{}}
+	for name, m := range map[string]*ebpf.Map{
+		bpf.DatapathMapStations: d.maps.Stations, bpf.DatapathMapPorts: d.maps.Ports, bpf.DatapathMapVlans: d.maps.Vlans,
+		bpf.DatapathMapEgress: d.maps.Egress, bpf.DatapathMapCounters: d.maps.Counters, bpf.DatapathMapShared: d.maps.Shared,
+		bpf.DatapathMapAnswers: d.maps.Answers,
+	} {
+		info, err := m.Info()
+		must(t, err)
+		id, ok := info.ID()
+		if !ok {
+			t.Skip("kernel does not tell the numbers of maps")
+		}
+		w.number[int64(id)] = uint8(len(w.maps))
+		w.maps = append(w.maps, mapName{name, m.Type() == ebpf.PerCPUArray})
+	}
+	for it := insns.Iterate(); it.Next(); {
+		w.insns[int(it.Offset)] = *it.Ins
+	}
+	w.walk(0, cpu{})
+	var all []store
+	for s := range w.found {
+		all = append(all, s)
+	}
+	return all
+}
+
+type mapName struct {
+	name   string
+	perCPU bool
+}
+
+// value is what is known of a register or a place on the stack. Maps are
+// numbers here, from 1 on, since there are many values.
+type value struct {
+	points uint8 // into this map, or is it
+	read   uint8 // a number that was read from this map
+	null   bool  // it is zero
+}
+
+// cpu is what is known at an instruction.
+type cpu struct {
+	reg     [12]value // the kernel has one more for itself
+	stack   [64]value // by eight bytes below the frame pointer
+	unequal uint8     // the last comparison of two maps' values found this one's different
+}
+
+// place is an instruction with what is known there.
+type place struct {
+	at int
+	c  cpu
+}
+
+// walker follows a program on all its paths, as the verifier does.
+type walker struct {
+	t      *testing.T
+	insns  map[int]asm.Instruction
+	number map[int64]uint8 // by the kernel's
+	maps   []mapName       // by ours
+	seen   map[place]bool
+	found  map[store]bool
+}
+
+func (w *walker) walk(at int, c cpu) {
+	for {
+		key := place{at, c}
+		if w.seen[key] {
+			return
+		}
+		w.seen[key] = true
+		ins, ok := w.insns[at]
+		if !ok {
+			w.t.Fatalf("no instruction %d", at)
+		}
+		next := at + 1
+		switch class := ins.OpCode.Class(); {
+		case ins.OpCode.IsDWordLoad(): // two instructions wide
+			next++
+			c.reg[ins.Dst] = value{}
+			if ins.IsLoadFromMap() {
+				c.reg[ins.Dst] = value{points: w.number[int64(uint32(ins.Constant))]}
+			}
+		case class == asm.LdXClass:
+			c.reg[ins.Dst] = w.load(&c, ins)
+		case class == asm.StXClass || class == asm.StClass:
+			w.store(&c, at, ins)
+		case class.IsALU():
+			c.compute(ins)
+		case class.IsJump():
+			switch ins.OpCode.JumpOp() {
+			case asm.Exit:
+				return
+			case asm.Call:
+				// What looks a map up returns a pointer into it.
+				c.reg[asm.R0] = value{points: c.reg[asm.R1].points}
+				for r := asm.R1; r <= asm.R5; r++ {
+					c.reg[r] = value{}
+				}
+			case asm.Ja:
+				next += int(ins.Offset)
+			default:
+				taken := c
+				w.compare(&c, &taken, ins)
+				jumps, stays := c.ways(ins)
+				if jumps {
+					w.walk(next+int(ins.Offset), taken)
+				}
+				if !stays {
+					return
+				}
+			}
+		}
+		at = next
+	}
+}
+
+func slot(offset int16) int { return int(-offset-1) / 8 }
+
+func (w *walker) load(c *cpu, ins asm.Instruction) value {
+	from := c.reg[ins.Src]
+	switch {
+	case ins.Src == asm.RFP:
+		return c.stack[slot(ins.Offset)]
+	case w.maps[from.points].perCPU: // the array's values are reached by a pointer
+		return from
+	}
+	return value{read: from.points}
+}
+
+func (w *walker) store(c *cpu, at int, ins asm.Instruction) {
+	if ins.Dst == asm.RFP {
+		c.stack[slot(ins.Offset)] = value{}
+		if ins.OpCode.Class() == asm.StXClass {
+			c.stack[slot(ins.Offset)] = c.reg[ins.Src]
+		}
+		return
+	}
+	if n := c.reg[ins.Dst].points; n != 0 {
+		to := w.maps[n]
+		w.found[store{at, to.name, ins.Offset, to.perCPU, ins.OpCode.Mode() == asm.AtomicMode, c.unequal == n}] = true
+	}
+}
+
+func (c *cpu) compute(ins asm.Instruction) {
+	src := value{null: ins.OpCode.ALUOp() == asm.Mov && ins.Constant == 0}
+	if ins.OpCode.Source() == asm.RegSource {
+		src = c.reg[ins.Src]
+	}
+	switch ins.OpCode.ALUOp() {
+	case asm.Mov:
+		c.reg[ins.Dst] = src
+	case asm.Add:
+		if src.points != 0 {
+			c.reg[ins.Dst] = src
+		}
+		c.reg[ins.Dst].read, c.reg[ins.Dst].null = 0, false
+	default:
+		c.reg[ins.Dst].read, c.reg[ins.Dst].null = 0, false
+	}
+}
+
+// ways tells which ways a branch can go. It knows only that zero is zero: a
+// look-up that found nothing is not followed as if it had.
+func (c *cpu) ways(ins asm.Instruction) (jumps, stays bool) {
+	if ins.OpCode.Source() != asm.ImmSource || ins.Constant != 0 || !c.reg[ins.Dst].null {
+		return true, true
+	}
+	switch ins.OpCode.JumpOp() {
+	case asm.JEq:
+		return true, false
+	case asm.JNE:
+		return false, true
+	}
+	return true, true
+}
+
+// compare notes when a number of the stations turns out to differ from one of
+// another map; c goes straight on.
+func (w *walker) compare(c, taken *cpu, ins asm.Instruction) {
+	if ins.OpCode.Source() != asm.RegSource {
+		return
+	}
+	a, b := c.reg[ins.Dst].read, c.reg[ins.Src].read
+	if w.maps[b].name == bpf.DatapathMapStations {
+		a, b = b, a
+	}
+	if w.maps[a].name != bpf.DatapathMapStations || b == 0 || a == b {
+		return
+	}
+	switch ins.OpCode.JumpOp() {
+	case asm.JNE:
+		taken.unequal = a
+	case asm.JEq:
+		c.unequal = a
+	}
+}
