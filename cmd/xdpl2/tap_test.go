@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 )
 
@@ -89,7 +90,7 @@ func look(t *testing.T, b *box, tapped bool) seen {
 	t.Helper()
 	h1, h2 := b.lab.Hosts[0], b.lab.Hosts[1]
 	const frames = 100
-	frame := lab.UDP(lab.Between(h1, h2))
+	frame := ether.UDP(lab.Between(h1, h2))
 	var taps []*lab.Capture
 	tap := func(device string) (count func() int) {
 		if !tapped {
@@ -135,7 +136,7 @@ func look(t *testing.T, b *box, tapped bool) seen {
 	}
 	// A broadcast goes through the bridge and is seen everywhere: behind it,
 	// nothing of what came before is still on its way to a tap.
-	last := lab.ARPRequest(h1.MAC, h1.IP4, h2.IP4)
+	last := ether.ARPRequest(h1.MAC, h1.IP4, h2.IP4)
 	must(t, sender.Send(last))
 	for _, c := range append(taps, at2) {
 		_, err := c.Expect(testContext(t), lab.Equal(last))

@@ -3,7 +3,6 @@
 package datapath
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -30,14 +29,15 @@ func TestCoresShareNoWrittenLine(t *testing.T) {
 		} {
 			t.Run(engine+" "+name, func(t *testing.T) {
 				stores := storesOf(t, d, engine, p)
-				counted := false
+				counted, marked := false, false
 				for _, s := range stores {
 					switch {
 					case s.perCPU:
 						counted = true
 					case s.atomic:
 						t.Errorf("instruction %d: an atomic operation on map %s", s.at, s.in)
-					case s.in == bpf.DatapathMapStations && s.unequal:
+					case s.unequal:
+						marked = true
 					default:
 						t.Errorf("instruction %d: a store to map %s, offset %d, for every frame that comes there", s.at, s.in, s.offset)
 					}
@@ -45,9 +45,8 @@ func TestCoresShareNoWrittenLine(t *testing.T) {
 				if !counted && !p.Watch {
 					t.Errorf("no store to a per-CPU map found: this test looks at nothing (%v)", stores)
 				}
-				marked := slices.ContainsFunc(stores, func(s store) bool { return s.in == bpf.DatapathMapStations })
 				if want := p.Mode == ModeMAC; marked != want {
-					t.Errorf("a store to the stations found: %v, expected %v", marked, want)
+					t.Errorf("a store that marks a station found: %v, expected %v", marked, want)
 				}
 			})
 		}
@@ -120,19 +119,18 @@ func storesOf(t *testing.T, d *Datapath, name string, p Program) []store {
 	insns, err := info.Instructions()
 	must(t, err)
 	w := &walker{t: t, insns: map[int]asm.Instruction{}, number: map[int64]uint8{}, maps: make([]mapName, 1), seen: map[place]bool{}, found: map[store]bool{}}
-	for name, m := range map[string]*ebpf.Map{
-		bpf.DatapathMapStations: d.maps.Stations, bpf.DatapathMapPorts: d.maps.Ports, bpf.DatapathMapVlans: d.maps.Vlans,
-		bpf.DatapathMapEgress: d.maps.Egress, bpf.DatapathMapCounters: d.maps.Counters, bpf.DatapathMapShared: d.maps.Shared,
-		bpf.DatapathMapAnswers: d.maps.Answers,
-	} {
+	ids, ok := info.MapIDs()
+	if !ok {
+		t.Skip("kernel does not tell the maps of a program")
+	}
+	for _, id := range ids {
+		m, err := ebpf.NewMapFromID(id)
+		must(t, err)
 		info, err := m.Info()
 		must(t, err)
-		id, ok := info.ID()
-		if !ok {
-			t.Skip("kernel does not tell the numbers of maps")
-		}
+		must(t, m.Close())
 		w.number[int64(id)] = uint8(len(w.maps))
-		w.maps = append(w.maps, mapName{name, m.Type() == ebpf.PerCPUArray})
+		w.maps = append(w.maps, mapName{info.Name, info.Type == ebpf.PerCPUArray})
 	}
 	for it := insns.Iterate(); it.Next(); {
 		w.insns[int(it.Offset)] = *it.Ins
@@ -162,7 +160,7 @@ type value struct {
 type cpu struct {
 	reg     [12]value // the kernel has one more for itself
 	stack   [64]value // by eight bytes below the frame pointer
-	unequal uint8     // the last comparison of two maps' values found this one's different
+	unequal uint64    // a bit for each map of which a value turned out to differ from one of another map
 }
 
 // place is an instruction with what is known there.
@@ -198,7 +196,11 @@ func (w *walker) walk(at int, c cpu) {
 			next++
 			c.reg[ins.Dst] = value{}
 			if ins.IsLoadFromMap() {
-				c.reg[ins.Dst] = value{points: w.number[int64(uint32(ins.Constant))]}
+				n, known := w.number[int64(uint32(ins.Constant))]
+				if !known {
+					w.t.Fatalf("instruction %d: a map that the kernel does not count among the program's", at)
+				}
+				c.reg[ins.Dst] = value{points: n}
 			}
 		case class == asm.LdXClass:
 			c.reg[ins.Dst] = w.load(&c, ins)
@@ -257,7 +259,7 @@ func (w *walker) store(c *cpu, at int, ins asm.Instruction) {
 	}
 	if n := c.reg[ins.Dst].points; n != 0 {
 		to := w.maps[n]
-		w.found[store{at, to.name, ins.Offset, to.perCPU, ins.OpCode.Mode() == asm.AtomicMode, c.unequal == n}] = true
+		w.found[store{at, to.name, ins.Offset, to.perCPU, ins.OpCode.Mode() == asm.AtomicMode, c.unequal>>n&1 == 1}] = true
 	}
 }
 
@@ -294,23 +296,19 @@ func (c *cpu) ways(ins asm.Instruction) (jumps, stays bool) {
 	return true, true
 }
 
-// compare notes when a number of the stations turns out to differ from one of
-// another map; c goes straight on.
+// compare notes when values of two maps turn out to differ; c goes straight on.
 func (w *walker) compare(c, taken *cpu, ins asm.Instruction) {
 	if ins.OpCode.Source() != asm.RegSource {
 		return
 	}
 	a, b := c.reg[ins.Dst].read, c.reg[ins.Src].read
-	if w.maps[b].name == bpf.DatapathMapStations {
-		a, b = b, a
-	}
-	if w.maps[a].name != bpf.DatapathMapStations || b == 0 || a == b {
+	if a == 0 || b == 0 || a == b {
 		return
 	}
 	switch ins.OpCode.JumpOp() {
 	case asm.JNE:
-		taken.unequal = a
+		taken.unequal |= 1<<a | 1<<b
 	case asm.JEq:
-		c.unequal = a
+		c.unequal |= 1<<a | 1<<b
 	}
 }
