@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
@@ -41,14 +40,10 @@ var loads = []struct {
 // mostly the generator's start.
 const slice = 30 * time.Millisecond
 
-// bench switches the daemon of the rig's router between the variants.
+// bench measures what the daemon of the rig's router is switched to.
 type bench struct {
-	ctx    context.Context
-	rig    *rig.Rig
-	daemon *daemon
-
-	engine string // in force; "" is the bridge
-	known  bool   // whether it is
+	switcher
+	rig *rig.Rig
 
 	frames, carried uint64            // at the ingress, when the slice began
 	shares          map[string]*share // by variant, of the present load
@@ -64,8 +59,7 @@ func compare(ctx context.Context, r *report, have *box, dir string, p plan) erro
 		return err
 	}
 	defer r.cleanUp(meter.Close)
-	b := &bench{ctx: ctx, rig: meter}
-	b.daemon, err = startDaemon(ctx, have.daemon, filepath.Join(dir, "rig"), meter.Router, b.config(""))
+	b, err := newBench(ctx, have.daemon, filepath.Join(dir, "rig"), meter)
 	if err != nil {
 		return err
 	}
@@ -121,49 +115,23 @@ func (b *bench) round(m *measured, seed uint64) error {
 	return nil
 }
 
-func (b *bench) config(engine string) string {
-	return uciConfig(b.rig.Bridge, engine, b.rig.Ingress, b.rig.Egress)
+// newBench starts a daemon in the rig's router, switched off.
+func newBench(ctx context.Context, program, dir string, meter *rig.Rig) (*bench, error) {
+	s, err := newSwitcher(ctx, program, dir, meter.Router, meter.Bridge, meter.Ingress, meter.Egress)
+	if err != nil {
+		return nil, err
+	}
+	return &bench{switcher: *s, rig: meter}, nil
 }
 
-// enter makes the router forward with an engine, or with the bridge alone, and
-// sees to it that it does.
+// enter makes the router forward with an engine, or with the bridge alone.
 func (b *bench) enter(engine string) error {
-	if !b.known || b.engine != engine {
-		if err := b.daemon.configure(b.config(engine)); err != nil {
-			return err
-		}
-		if _, err := b.daemon.client.Reload(b.ctx); err != nil {
-			return err
-		}
-		status, err := b.daemon.client.Status(b.ctx)
-		if err != nil {
-			return err
-		}
-		if err := wanted(status, engine); err != nil {
-			return err
-		}
-		b.engine, b.known = engine, true
+	if err := b.use(engine); err != nil {
+		return err
 	}
 	var err error
 	b.frames, b.carried, err = b.count()
 	return err
-}
-
-// wanted tells what differs from the state that an engine was asked for.
-func wanted(s *api.Status, engine string) error {
-	state := api.Accelerating
-	if engine == "" {
-		state = api.Off
-	}
-	if len(s.Ports) != 2 {
-		return fmt.Errorf("the daemon has %d ports, expected 2", len(s.Ports))
-	}
-	for _, p := range s.Ports {
-		if p.State != state || p.Engine != engine {
-			return fmt.Errorf("%s is %s with engine %q (%s), expected %s with %q", p.Device, p.State, p.Engine, p.Reason, state, engine)
-		}
-	}
-	return nil
 }
 
 // leave checks that the frames went the way that was to be measured: a number

@@ -99,10 +99,13 @@ func TestWanted(t *testing.T) {
 		p := api.PortStatus{State: state, Engine: engine}
 		return &api.Status{Ports: []api.PortStatus{p, p}}
 	}
-	if err := wanted(status(api.Accelerating, "tc"), "tc"); err != nil {
+	if err := wanted(status(api.Accelerating, "tc"), "tc", 2); err != nil {
 		t.Error(err)
 	}
-	if err := wanted(status(api.Off, ""), ""); err != nil {
+	if err := wanted(status(api.Off, ""), "", 2); err != nil {
+		t.Error(err)
+	}
+	if err := wanted(status(api.Accelerating, "generic"), "auto", 2); err != nil {
 		t.Error(err)
 	}
 	for _, c := range []struct {
@@ -110,9 +113,9 @@ func TestWanted(t *testing.T) {
 		engine string
 	}{
 		{status(api.Accelerating, "tc"), "generic"}, {status(api.Accelerating, "tc"), ""}, {status(api.Failed, ""), "tc"},
-		{status(api.Off, ""), "tc"}, {&api.Status{}, "tc"},
+		{status(api.Off, ""), "tc"}, {&api.Status{}, "tc"}, {status(api.Off, ""), "auto"},
 	} {
-		if wanted(c.s, c.engine) == nil {
+		if wanted(c.s, c.engine, 2) == nil {
 			t.Errorf("%+v passed for %q", c.s.Ports, c.engine)
 		}
 	}
