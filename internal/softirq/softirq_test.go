@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 func open2(t *testing.T, class string) *Clock {
@@ -67,7 +69,7 @@ func TestForwardingIsSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := lab.UDP(lab.UDPSpec{Dst: to.MAC, Src: from.MAC, DstIP: to.IP4, SrcIP: from.IP4, DstPort: lab.DiscardPort, SrcPort: 9, Length: 64})
+	frame := ether.UDP(ether.UDPSpec{Dst: to.MAC, Src: from.MAC, DstIP: to.IP4, SrcIP: from.IP4, DstPort: lab.DiscardPort, SrcPort: 9, Length: 64})
 	batch := make([][]byte, 1000)
 	for i := range batch {
 		batch[i] = frame
@@ -123,8 +125,8 @@ func TestProcessesDoNotCount(t *testing.T) {
 
 // The clock of a NAPI thread is the thread's run time.
 func TestThreadIsSeen(t *testing.T) {
-	lab.RequireRig(t)
-	r, err := lab.NewRig(t.Context(), lab.RigOptions{})
+	rig.Require(t)
+	r, err := rig.New(t.Context(), rig.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,12 +138,12 @@ func TestThreadIsSeen(t *testing.T) {
 	if len(c.threads[r.Ingress]) != 1 {
 		t.Fatalf("threads of %s: %v", r.Ingress, c.threads[r.Ingress])
 	}
-	load := lab.Load{Input: lab.Tight, Length: 64}
-	if _, err := r.Slice(t.Context(), load, lab.MaxSlice); err != nil { // gets to know the generator
+	load := rig.Load{Input: rig.Tight, Length: 64}
+	if _, err := r.Slice(t.Context(), load, rig.MaxSlice); err != nil { // gets to know the generator
 		t.Fatal(err)
 	}
 	a := read(t, c, r.Ingress)
-	s, err := r.Slice(t.Context(), load, lab.MaxSlice)
+	s, err := r.Slice(t.Context(), load, rig.MaxSlice)
 	if err != nil {
 		t.Fatal(err)
 	}
