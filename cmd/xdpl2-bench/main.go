@@ -46,11 +46,12 @@ type command struct {
 	flags             func(*flag.FlagSet)
 	json              bool // takes --json
 	hidden            bool // not for people
+	mixed             bool // options may follow arguments
 	run               func(context.Context, *env, []string) error
 }
 
 func commands() []*command {
-	return []*command{demoCommand(), versionCommand(), insideCommand()}
+	return []*command{demoCommand(), modelCommand(), versionCommand(), insideCommand()}
 }
 
 // usageError is a mistake on the command line.
@@ -116,17 +117,34 @@ func (c *command) start(ctx context.Context, e *env, args []string) error {
 	if c.flags != nil {
 		c.flags(fs)
 	}
-	if err := fs.Parse(args); err != nil {
+	rest, err := c.parse(fs, args)
+	if err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			c.help(e.stdout, fs)
 			return err
 		}
 		return usageError{fmt.Errorf("%s: %w", c.name, err)}
 	}
-	if c.args == "" && fs.NArg() > 0 {
-		return usagef("%s: unexpected argument %q", c.name, fs.Arg(0))
+	if c.args == "" && len(rest) > 0 {
+		return usagef("%s: unexpected argument %q", c.name, rest[0])
 	}
-	return c.run(ctx, e, fs.Args())
+	return c.run(ctx, e, rest)
+}
+
+// parse reads options and returns the arguments. Package flag ends at the
+// first argument; where options may follow, it is begun again behind it.
+func (c *command) parse(fs *flag.FlagSet, args []string) (rest []string, err error) {
+	for {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		parsed := len(args) - fs.NArg()
+		ended := parsed > 0 && args[parsed-1] == "--"
+		if args = fs.Args(); len(args) == 0 || ended || !c.mixed {
+			return append(rest, args...), nil
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
 }
 
 func help(w io.Writer) {
