@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
@@ -17,6 +19,8 @@ type switcher struct {
 	daemon *daemon
 	bridge string
 	ports  []string // that are managed
+	// stations that the daemon has to know before it is measured; 0: none
+	stations int
 
 	engine string // in force; "" is the bridge
 	known  bool   // whether it is
@@ -30,7 +34,13 @@ func newSwitcher(ctx context.Context, program, dir string, router *netns.NS, bri
 	return s, err
 }
 
-func (s *switcher) config(engine string) string { return uciConfig(s.bridge, engine, s.ports...) }
+func (s *switcher) config(engine string) string {
+	text := uciConfig(s.bridge, engine, s.ports...)
+	if s.stations > int(config.Default().Main.MaxStations) {
+		text += fmt.Sprintf("\nconfig xdpl2 'main'\n\toption max_stations '%d'\n", 2*s.stations)
+	}
+	return text
+}
 
 // use makes the router forward with an engine, or with the bridge alone, and
 // sees to it that it does.
@@ -52,8 +62,32 @@ func (s *switcher) use(engine string) error {
 	if err := wanted(status, engine, len(s.ports)); err != nil {
 		return err
 	}
+	if engine != "" {
+		if err := s.waitStations(); err != nil {
+			return err
+		}
+	}
 	s.engine, s.known = engine, true
 	return nil
+}
+
+// waitStations waits until the daemon knows the stations.
+func (s *switcher) waitStations() error {
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		list, err := s.daemon.client.Stations(s.ctx, api.StationQuery{VLAN: -1, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if list.Total >= s.stations {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the daemon knows %d stations, expected %d", list.Total, s.stations)
+		}
+		if err := sleep(s.ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // wanted tells what differs from the state that an engine was asked for; auto

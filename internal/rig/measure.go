@@ -166,7 +166,7 @@ func (r *Rig) generator(load Load) (*generator, error) {
 	g := &generator{}
 	if load.Input == Roomy {
 		live, err := NewLiveFrames(r.source, rigSourceDev, LiveOptions{
-			Frame: rigFrame(load.Length, 0, 0), SpreadDst: r.o.Stations, SpreadSrc: r.o.Stations,
+			Frame: r.frame(load.Length, 0, 0), SpreadDst: r.o.Stations, SpreadSrc: r.o.Stations,
 		})
 		if err != nil {
 			return nil, err
@@ -177,7 +177,7 @@ func (r *Rig) generator(load Load) (*generator, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.send = rawGenerator(send, load.Length, r.o.Stations)
+		g.send = r.rawGenerator(send, load.Length)
 	}
 	if _, err := r.run(g, MaxSlice); err != nil {
 		return nil, err
@@ -188,11 +188,11 @@ func (r *Rig) generator(load Load) (*generator, error) {
 
 // rawGenerator sends the same frames in turn; with many stations in a random
 // order, so that caches cannot guess the next one.
-func rawGenerator(s *netns.Sender, length, stations int) func(int) error {
-	r := rand.New(rand.NewPCG(1, 1))
-	frames := make([][]byte, min(16*stations, 16384))
+func (r *Rig) rawGenerator(s *netns.Sender, length int) func(int) error {
+	rng := rand.New(rand.NewPCG(1, 1))
+	frames := make([][]byte, min(16*r.o.Stations, 16384))
 	for i := range frames {
-		frames[i] = rigFrame(length, r.IntN(stations), r.IntN(stations))
+		frames[i] = r.frame(length, rng.IntN(r.o.Stations), rng.IntN(r.o.Stations))
 	}
 	return func(n int) error {
 		for n > 0 {
@@ -214,9 +214,13 @@ var (
 
 const discardPort = 9
 
-func rigFrame(length, source, destination int) []byte {
+// Frame returns a frame as the generators send it, from the first station to
+// the first one.
+func (r *Rig) Frame(length int) []byte { return r.frame(length, 0, 0) }
+
+func (r *Rig) frame(length, source, destination int) []byte {
 	return ether.UDP(ether.UDPSpec{
-		Dst: stationMAC(Destination, destination), Src: stationMAC(Source, source),
+		Dst: stationMAC(r.to, destination), Src: stationMAC(r.from, source),
 		DstIP: destinationIP, SrcIP: sourceIP,
 		DstPort: discardPort, SrcPort: 40000, Length: length,
 	})

@@ -78,7 +78,7 @@ func (n *Network) build(ctx context.Context, o NetworkOptions) error {
 	if err != nil {
 		return err
 	}
-	forwarding := cpus[0]
+	router := cpus[0]
 	n.endpoint = cpus[1]
 	if n.Router, err = quietNS("net-router"); err != nil {
 		return err
@@ -87,14 +87,12 @@ func (n *Network) build(ctx context.Context, o NetworkOptions) error {
 	if err != nil {
 		return err
 	}
-	snooping := false
-	br := &netlink.Bridge{LinkAttrs: netns.Named(n.Bridge), MulticastSnooping: &snooping}
-	br.HardwareAddr = routerMAC
-	if err := h.LinkAdd(br); err != nil {
-		return fmt.Errorf("create bridge: %w", err)
+	if err := addBridge(h, n.Bridge); err != nil {
+		return err
 	}
-	if err := h.LinkSetUp(br); err != nil {
-		return fmt.Errorf("set bridge up: %w", err)
+	br, err := n.Router.Link(n.Bridge)
+	if err != nil {
+		return err
 	}
 	if err := n.Router.SetCallIPTables(false); err != nil {
 		return err
@@ -105,7 +103,7 @@ func (n *Network) build(ctx context.Context, o NetworkOptions) error {
 		port := uniqueName("xp")
 		n.Hosts = append(n.Hosts, host)
 		n.Ports = append(n.Ports, port)
-		if err := n.connect(host, port, forwarding); err != nil {
+		if err := n.connect(host, port, router); err != nil {
 			return err
 		}
 		link, err := n.Router.Link(port)
@@ -124,7 +122,7 @@ func (n *Network) build(ctx context.Context, o NetworkOptions) error {
 	if !o.WAN {
 		return nil
 	}
-	return n.addWAN(forwarding)
+	return n.addWAN(router)
 }
 
 // addWAN makes the other network, and the router route.

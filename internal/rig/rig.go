@@ -52,7 +52,11 @@ type Rig struct {
 	Egress  string    // the tap's name
 
 	o      Options
-	source *netns.NS // where the generator runs
+	source *netns.NS        // where the generator runs
+	from   net.HardwareAddr // the first address of the stations at the ingress
+	to     net.HardwareAddr // of those at the egress
+	lane   bool             // the router is another rig's
+	cpus   [2]int           // of forwarding thread and generator
 	tap    *os.File
 	thread int // id of the forwarding thread
 
@@ -114,8 +118,14 @@ func New(ctx context.Context, o Options) (*Rig, error) {
 	}
 	r := &Rig{
 		Bridge: bridgeName, Ingress: uniqueName("xi"), Egress: uniqueName("xe"), o: o,
+		from: Source, to: Destination,
 		jobs: make(chan func()), done: make(chan struct{}), generators: make(map[Load]*generator),
 	}
+	cpus, err := allowedCPUs()
+	if err != nil {
+		return nil, fmt.Errorf("rig: %w", err)
+	}
+	r.cpus = [2]int{cpus[0], cpus[1]}
 	go r.generate()
 	if err := r.build(ctx); err != nil {
 		r.Close()
@@ -123,6 +133,27 @@ func New(ctx context.Context, o Options) (*Rig, error) {
 	}
 	return r, nil
 }
+
+// Lane adds a second way through the rig's router: its own two ports, stations
+// and generator, with everything on one core, forwarding before the generator.
+// With a lane on each of several cores, these forward at the same time. The
+// rig is closed after its lanes.
+func (r *Rig) Lane(ctx context.Context, cpu int) (*Rig, error) {
+	number := byte(nameCounter.Add(1))
+	l := &Rig{
+		Router: r.Router, Bridge: r.Bridge, Ingress: uniqueName("xi"), Egress: uniqueName("xe"), lane: true, o: Options{Stations: 1},
+		from: net.HardwareAddr{0x02, 0, number, 0x10, 0, 0}, to: net.HardwareAddr{0x02, 0, number, 0x20, 0, 0}, cpus: [2]int{cpu, cpu},
+		jobs: make(chan func()), done: make(chan struct{}), generators: make(map[Load]*generator),
+	}
+	go l.generate()
+	if err := l.build(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("build lane: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// CPUs returns the CPUs that may be used, two or more.
+func CPUs() ([]int, error) { return allowedCPUs() }
 
 // generate is the generator's thread: pinned, and ended with the rig.
 func (r *Rig) generate() {
@@ -142,26 +173,22 @@ func (r *Rig) onGenerator(f func() error) error {
 
 func (r *Rig) build(ctx context.Context) error {
 	var err error
-	if r.Router, err = netns.New("rig-router"); err != nil {
-		return err
-	}
-	if r.source, err = netns.New("rig-source"); err != nil {
-		return err
-	}
 	// No host speaks here: nothing but the measured frames shall come.
-	for _, ns := range []*netns.NS{r.Router, r.source} {
-		for _, conf := range []string{"all", "default"} {
-			err := ns.SetSysctl("net/ipv6/conf/"+conf+"/disable_ipv6", "1")
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
+	if !r.lane {
+		if r.Router, err = quietNS("rig-router"); err != nil {
+			return err
 		}
+	}
+	if r.source, err = quietNS("rig-source"); err != nil {
+		return err
 	}
 	if err := r.addDevices(); err != nil {
 		return err
 	}
-	if err := r.Router.SetCallIPTables(r.o.CallIPTables); err != nil {
-		return err
+	if !r.lane {
+		if err := r.Router.SetCallIPTables(r.o.CallIPTables); err != nil {
+			return err
+		}
 	}
 	if err := r.addStations(); err != nil {
 		return err
@@ -170,11 +197,7 @@ func (r *Rig) build(ctx context.Context) error {
 		return err
 	}
 	for _, dev := range []string{r.Ingress, r.Egress} {
-		err := r.Router.WaitUntil(ctx, dev+" forwarding", func() (bool, error) {
-			text, err := r.Router.ReadSys("class/net/" + dev + "/brport/state")
-			return text == forwarding, err
-		})
-		if err != nil {
+		if err := waitForwarding(ctx, r.Router, dev); err != nil {
 			return err
 		}
 	}
@@ -187,11 +210,14 @@ func (r *Rig) addDevices() error {
 	if err != nil {
 		return err
 	}
-	snooping := false
-	br := &netlink.Bridge{LinkAttrs: netns.Named(r.Bridge), MulticastSnooping: &snooping}
-	br.HardwareAddr = routerMAC
-	if err := h.LinkAdd(br); err != nil {
-		return fmt.Errorf("create bridge: %w", err)
+	if !r.lane {
+		if err := addBridge(h, r.Bridge); err != nil {
+			return err
+		}
+	}
+	br, err := r.Router.Link(r.Bridge)
+	if err != nil {
+		return err
 	}
 	veth := netlink.NewVeth(netns.Named(r.Ingress))
 	veth.PeerName = rigSourceDev
@@ -214,9 +240,6 @@ func (r *Rig) addDevices() error {
 			return fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
 		}
 	}
-	if err := h.LinkSetUp(br); err != nil {
-		return fmt.Errorf("set bridge up: %w", err)
-	}
 	// A veth takes a raw socket's frames through its NAPI, where the measured
 	// thread is, only if the sending end does no segmentation of any kind;
 	// otherwise the sender's core would forward them.
@@ -238,6 +261,20 @@ func (r *Rig) addDevices() error {
 	}
 	if err := sh.LinkSetUp(source); err != nil {
 		return fmt.Errorf("set %s up: %w", rigSourceDev, err)
+	}
+	return nil
+}
+
+// addBridge makes a bridge that is up.
+func addBridge(h *netlink.Handle, name string) error {
+	snooping := false
+	br := &netlink.Bridge{LinkAttrs: netns.Named(name), MulticastSnooping: &snooping}
+	br.HardwareAddr = routerMAC
+	if err := h.LinkAdd(br); err != nil {
+		return fmt.Errorf("create bridge: %w", err)
+	}
+	if err := h.LinkSetUp(br); err != nil {
+		return fmt.Errorf("set bridge up: %w", err)
 	}
 	return nil
 }
@@ -272,7 +309,7 @@ func (r *Rig) addStations() error {
 	if err != nil {
 		return err
 	}
-	for dev, mac := range map[string]net.HardwareAddr{r.Ingress: Source, r.Egress: Destination} {
+	for dev, mac := range map[string]net.HardwareAddr{r.Ingress: r.from, r.Egress: r.to} {
 		link, err := r.Router.Link(dev)
 		if err != nil {
 			return err
@@ -299,33 +336,41 @@ func stationMAC(base net.HardwareAddr, i int) net.HardwareAddr {
 // threadIngress pins the reception of the ingress and the generator, each to a
 // core of its own.
 func (r *Rig) threadIngress() error {
-	cpus, err := allowedCPUs()
-	if err != nil {
-		return err
-	}
+	var err error
 	if r.thread, err = threadNAPI(r.Router, r.Ingress); err != nil {
 		return err
 	}
-	if err := Pin(r.thread, cpus[0]); err != nil {
+	if err := Pin(r.thread, r.cpus[0]); err != nil {
 		return err
 	}
-	if err := prefer(r.thread); err != nil {
+	priority := 1
+	if r.lane { // where the generator is: what it sent is forwarded at once
+		priority = 2
+	}
+	if err := prefer(r.thread, priority); err != nil {
 		return err
 	}
 	// As interrupt moderation does with a NIC: the thread looks for frames
 	// every 200 us while they come. Woken by the first frame of each handful,
 	// it would take them one by one from a generator that is slower than
 	// itself, and the cheaper the way, the more would its waking up count.
+	if r.lane {
+		return r.preferGenerator()
+	}
 	for key, value := range map[string]string{"gro_flush_timeout": "200000", "napi_defer_hard_irqs": "10"} {
 		if err := r.Router.WriteSys("class/net/"+r.Ingress+"/"+key, value); err != nil {
 			return err
 		}
 	}
+	return r.preferGenerator()
+}
+
+func (r *Rig) preferGenerator() error {
 	return r.onGenerator(func() error {
-		if err := prefer(0); err != nil {
+		if err := prefer(0, 1); err != nil {
 			return err
 		}
-		return Pin(0, cpus[1])
+		return Pin(0, r.cpus[1])
 	})
 }
 
@@ -334,9 +379,9 @@ func (r *Rig) threadIngress() error {
 // also take the caches from it each time, which does. A nice value does not
 // help against other sessions where the kernel groups tasks by session. Slices
 // are short, so the others hardly notice.
-func prefer(thread int) error {
+func prefer(thread, priority int) error {
 	err := unix.SchedSetAttr(thread, &unix.SchedAttr{
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1,
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: uint32(priority),
 	}, 0)
 	if err == nil {
 		return nil
@@ -356,10 +401,11 @@ func (r *Rig) Close() error {
 		<-r.done
 		r.jobs = nil
 	}
-	for _, ns := range []*netns.NS{r.source, r.Router} {
-		if ns != nil {
-			errs = append(errs, ns.Close())
-		}
+	if r.source != nil {
+		errs = append(errs, r.source.Close())
+	}
+	if r.Router != nil && !r.lane {
+		errs = append(errs, r.Router.Close())
 	}
 	if r.tap != nil {
 		errs = append(errs, r.tap.Close())

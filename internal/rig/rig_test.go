@@ -4,6 +4,7 @@ package rig
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,4 +121,36 @@ func attachGeneric(index int, prog *ebpf.Program, to *link.Link) error {
 	l, err := link.AttachXDP(link.XDPOptions{Program: prog, Interface: index, Flags: link.XDPGenericMode})
 	*to = l
 	return err
+}
+
+// TestLanes: two lanes of one rig forward at the same time, each on its core.
+func TestLanes(t *testing.T) {
+	r := rigForTest(t, Options{})
+	if !HasLiveFrames() {
+		t.Skip("needs live frames (Linux 5.18)")
+	}
+	cpus, err := CPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for _, cpu := range cpus[:2] {
+		l, err := r.Lane(t.Context(), cpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		wg.Go(func() {
+			s, err := l.Slice(t.Context(), Load{Roomy, 60}, 50*time.Millisecond)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Logf("CPU %d: %.0f ns/frame, %d of %d frames", cpu, s.NsPerFrame, s.Frames, s.Received)
+			if diff := s.Received - s.Frames; diff > s.Received/50 || diff < -s.Received/50 {
+				t.Errorf("CPU %d: %d frames came in, %d left", cpu, s.Received, s.Frames)
+			}
+		})
+	}
+	wg.Wait()
 }
