@@ -222,6 +222,9 @@ func (c *campaign) leftOut(p *part, why string) {
 		c.file.Meta.LeftOut = slices.DeleteFunc(c.file.Meta.LeftOut, func(s string) bool { return strings.HasPrefix(s, prefix) })
 		return
 	}
+	if slices.Contains(c.file.Meta.LeftOut, prefix+why) {
+		return
+	}
 	c.file.Meta.LeftOut = append(c.file.Meta.LeftOut, prefix+why)
 	c.screen.print(prefix + why)
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/results"
@@ -36,6 +37,12 @@ var gateStations = []int{1, 1024}
 // 64 bytes on the wire.
 var gateSizes = []int{60, 128, 256, 512, 1024, 1280, 1514}
 
+// With --quick there are fewer.
+var (
+	quickStations = []int{1}
+	quickSizes    = []int{60, 512, 1514}
+)
+
 func gateCommand() *command {
 	return campaignCommand("gate",
 		"Measure the matrix that must hold: never slower than the bridge",
@@ -66,7 +73,9 @@ func (c *campaign) possible(s *switcher, engines []string) (can []string, err er
 			if engine != "native" {
 				return nil, err
 			}
-			c.leftOut(c.part, fmt.Sprintf("engine %s is not possible here: %v", engine, err))
+			// Results are made to be shown around: no paths of this machine.
+			why := strings.ReplaceAll(err.Error(), s.daemon.file(), "configuration")
+			c.leftOut(c.part, fmt.Sprintf("engine %s is not possible here: %s", engine, why))
 			continue
 		}
 		can = append(can, engine)
@@ -80,8 +89,12 @@ func gateMatrix(input rig.Input) func(*campaign) error {
 			c.leftOut(c.part, "the kernel cannot generate such frames (live frames, Linux 5.18)")
 			return nil
 		}
-		left := len(gateStations)
-		for _, stations := range gateStations {
+		all := gateStations
+		if c.o.quick {
+			all = quickStations
+		}
+		left := len(all)
+		for _, stations := range all {
 			until := time.Now().Add(time.Until(c.until) / time.Duration(left))
 			if err := c.matrixOf(input, stations, until); err != nil {
 				return err
@@ -119,8 +132,12 @@ func (c *campaign) matrixOf(input rig.Input, stations int, until time.Time) (err
 	if err := on[1].use(auto); err != nil {
 		return err
 	}
-	for i, size := range gateSizes {
-		each := time.Until(until) / time.Duration(len(gateSizes)-i)
+	sizes := gateSizes
+	if c.o.quick {
+		sizes = quickSizes
+	}
+	for i, size := range sizes {
+		each := time.Until(until) / time.Duration(len(sizes)-i)
 		cell := results.Cell{Work: workForward, Input: input.String(), Size: size, Stations: 2 * stations, Unit: results.NsPerFrame}
 		s := newSeries(viaBridge, cell)
 		if err := c.matrixCell(on, can, rig.Load{Input: input, Length: size}, s, time.Now().Add(each)); err != nil {

@@ -28,30 +28,48 @@ const (
 
 // trail is which engines auto used for a load.
 type trail struct {
-	settled time.Duration    // until the engine stayed the same
-	slices  map[string]int   // measured, by engine
-	frames  map[string]int64 // that it forwarded before
+	settled time.Duration  // until the engine stayed the same; 0: it never changed
+	seen    map[string]int // how often an engine was in use when it was looked at
 }
 
-// words tells it in a sentence.
+func (t *trail) saw(engine string) {
+	if t.seen == nil {
+		t.seen = map[string]int{}
+	}
+	t.seen[engine]++
+}
+
+// words tells it in a few words.
 func (t *trail) words() string {
 	var parts []string
-	for engine, n := range t.slices {
-		parts = append(parts, fmt.Sprintf("%s in %d slices", engine, n))
+	all := 0
+	for _, n := range t.seen {
+		all += n
+	}
+	for engine, n := range t.seen {
+		if n == all {
+			parts = append(parts, engine)
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %d%%", engine, 100*n/all))
 	}
 	slices.Sort(parts)
-	return fmt.Sprintf("%s, %.1f s after the load began", strings.Join(parts, " and "), t.settled.Seconds())
+	text := "used " + strings.Join(parts, ", ")
+	if t.settled > 0 {
+		text += fmt.Sprintf(" after %.1f s of load", t.settled.Seconds())
+	}
+	return text
 }
 
 // settleAuto sends a load until auto stays with an engine.
 func (b *bench) settleAuto(load rig.Load, patience time.Duration) (*trail, error) {
-	t := &trail{slices: map[string]int{}}
+	t := &trail{}
 	begin := autoStart
 	if load.Length > autoLong {
 		begin = autoStartLong
 	}
 	start := time.Now()
-	engine, err := b.present()
+	engine, err := b.present(b.rig.Ingress)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +78,7 @@ func (b *bench) settleAuto(load rig.Load, patience time.Duration) (*trail, error
 		if _, err := b.rig.Slice(b.ctx, load, rig.MaxSlice); err != nil {
 			return nil, err
 		}
-		now, err := b.present()
+		now, err := b.present(b.rig.Ingress)
 		if err != nil {
 			return nil, err
 		}
@@ -77,20 +95,6 @@ func (b *bench) settleAuto(load rig.Load, patience time.Duration) (*trail, error
 	return t, nil
 }
 
-// present is the engine in use at the ingress.
-func (b *bench) present() (string, error) {
-	status, err := b.daemon.client.Status(b.ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, p := range status.Ports {
-		if p.Device == b.rig.Ingress {
-			return p.Engine, nil
-		}
-	}
-	return "", fmt.Errorf("the daemon does not know %s", b.rig.Ingress)
-}
-
 // autoSlice measures one slice of auto as it is now, after some of the load
 // that warms the caches as it does for the others.
 func (b *bench) autoSlice(load rig.Load, t *trail) (float64, error) {
@@ -99,11 +103,11 @@ func (b *bench) autoSlice(load rig.Load, t *trail) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	engine, err := b.present()
+	engine, err := b.present(b.rig.Ingress)
 	if err != nil {
 		return 0, err
 	}
-	t.slices[engine]++
+	t.saw(engine)
 	costs, err := one.Cost(auto)
 	return costs.Median, err
 }

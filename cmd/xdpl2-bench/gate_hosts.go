@@ -17,11 +17,13 @@ import (
 
 const (
 	// window is how long the traffic is looked at at a time, runIn what passes
-	// before that after a change of the engine. Auto has longer: what it does
-	// within a second of load is part of it.
-	window    = 200 * time.Millisecond
-	runIn     = 60 * time.Millisecond
-	runInAuto = 700 * time.Millisecond
+	// before that after a change of the engine.
+	window = 200 * time.Millisecond
+	runIn  = 60 * time.Millisecond
+	// autoWatch is how long auto is watched with the traffic first, to see
+	// whether it stays with an engine. If not, it gets as much time before each
+	// window as it needed then.
+	autoWatch = 5 * time.Second
 )
 
 // hosts is a network with its daemon.
@@ -29,6 +31,7 @@ type hosts struct {
 	*rig.Network
 	*switcher
 	engines []string // to compare, the bridge first
+	auto    trail    // what auto did when it was watched
 	close   func() error
 }
 
@@ -62,6 +65,9 @@ func (c *campaign) windows(h *hosts, until time.Time, cells map[string]results.C
 	for work, cell := range cells {
 		cell.Work = work
 		all[work] = newSeries(viaBridge, cell)
+	}
+	if err := c.watchAuto(h); err != nil {
+		return err
 	}
 	rounds := 0
 	for took := time.Duration(0); time.Until(until) > took; rounds++ {
@@ -99,7 +105,33 @@ func (c *campaign) windows(h *hosts, until time.Time, cells map[string]results.C
 		return c.tooFew()
 	}
 	for _, s := range all {
+		s.notes[auto] = h.auto.words()
 		if err := c.put(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchAuto lets auto forward the traffic for a while and notes what it uses.
+func (c *campaign) watchAuto(h *hosts) error {
+	if err := h.use(auto); err != nil {
+		return err
+	}
+	h.auto = trail{}
+	last := ""
+	for start := time.Now(); time.Since(start) < autoWatch; {
+		engine, err := h.present(h.ports[0])
+		if err != nil {
+			return err
+		}
+		if last != "" && engine != last {
+			h.auto.settled = time.Since(start)
+		}
+		last = engine
+		h.auto.saw(engine)
+		c.progress("auto with this traffic")
+		if err := sleep(c.ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -113,7 +145,7 @@ func (c *campaign) window(h *hosts, engine string, look func(time.Duration) (val
 	case viaBridge, again:
 		use = ""
 	case auto:
-		wait = runInAuto
+		wait = max(runIn, h.auto.settled)
 	}
 	if err := h.use(use); err != nil {
 		return nil, err
@@ -249,7 +281,7 @@ func (c *campaign) gateMixed() (err error) {
 	defer closeAll(&err, p.Close)
 	cells := map[string]results.Cell{
 		workMixedTCP:  {Flows: 1, Unit: results.BitsPerS},
-		workMixedUDP:  {Size: 60, Unit: results.Percent},
+		workMixedUDP:  {Size: 60, Unit: results.FramesPerS},
 		workMixedCost: {Flows: 1, Unit: results.NsPerKiB},
 	}
 	return c.windows(h, c.until, cells, func(d time.Duration) (values, error) {
@@ -270,7 +302,7 @@ func (c *campaign) gateMixed() (err error) {
 		}
 		return values{
 			workMixedTCP:  bytes * 8 / took.Seconds(),
-			workMixedUDP:  100 * float64(receivedNow-received) / float64(sentNow-sent),
+			workMixedUDP:  float64(receivedNow-received) / took.Seconds(),
 			workMixedCost: float64(run.Nanoseconds()) / (bytes / 1024),
 		}, nil
 	})

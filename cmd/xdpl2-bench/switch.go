@@ -90,6 +90,20 @@ func (s *switcher) waitStations() error {
 	}
 }
 
+// present is the engine that a port uses now.
+func (s *switcher) present(device string) (string, error) {
+	status, err := s.daemon.client.Status(s.ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range status.Ports {
+		if p.Device == device {
+			return p.Engine, nil
+		}
+	}
+	return "", fmt.Errorf("the daemon does not know %s", device)
+}
+
 // wanted tells what differs from the state that an engine was asked for; auto
 // may have chosen any.
 func wanted(s *api.Status, engine string, ports int) error {

@@ -153,6 +153,7 @@ type Unit string
 // Units.
 const (
 	NsPerFrame  Unit = "ns/frame"
+	NsPerKiB    Unit = "ns/kib" // of TCP's data
 	NsPerCall   Unit = "ns/call"
 	CyclesCall  Unit = "cycles/call"
 	FramesPerS  Unit = "frames/s"
@@ -169,7 +170,7 @@ const (
 
 // units says for each unit whether more is better.
 var units = map[Unit]bool{
-	NsPerFrame: false, NsPerCall: false, CyclesCall: false, FramesPerS: true, BitsPerS: true,
+	NsPerFrame: false, NsPerKiB: false, NsPerCall: false, CyclesCall: false, FramesPerS: true, BitsPerS: true,
 	Microsecond: false, Millisecond: false, Second: false, Bytes: false, Count: false, Percent: false, Times: false,
 }
 

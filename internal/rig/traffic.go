@@ -38,7 +38,7 @@ func (n *Network) Bulk(ctx context.Context, from, to *Host, streams int) (*Bulk,
 		b.conns = append(b.conns, near, far)
 		chunk, sink := make([]byte, 256<<10), make([]byte, 256<<10)
 		n.endpointThread(&b.wg, func() bool {
-			_, err := unix.Write(int(near.Fd()), chunk)
+			err := unix.Send(int(near.Fd()), chunk, unix.MSG_NOSIGNAL)
 			return err == nil || errors.Is(err, unix.EINTR)
 		})
 		n.endpointThread(&b.wg, func() bool {
@@ -156,7 +156,7 @@ func (n *Network) Exchange(ctx context.Context, client, server *Host) (*Exchange
 	n.endpointThread(&x.wg, func() bool {
 		got, err := unix.Read(int(far.Fd()), b[:])
 		if err == nil && got == 1 {
-			_, err = unix.Write(int(far.Fd()), b[:])
+			err = unix.Send(int(far.Fd()), b[:], unix.MSG_NOSIGNAL)
 		}
 		return err == nil && got == 1 || errors.Is(err, unix.EINTR)
 	})
@@ -171,7 +171,7 @@ func (x *Exchange) RoundTrips(d time.Duration) (us []float64, err error) {
 	var b [1]byte
 	x.n.endpointThread(&wg, func() bool {
 		began := time.Now()
-		if _, err = unix.Write(int(x.near.Fd()), b[:]); err != nil {
+		if err = unix.Send(int(x.near.Fd()), b[:], unix.MSG_NOSIGNAL); err != nil {
 			return false
 		}
 		var got int
