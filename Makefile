@@ -59,6 +59,18 @@ demo-shell: need-go ## the same lab, left open with a shell in it (root)
 	@$(MAKE) --no-print-directory -s build
 	@build/xdpl2-bench demo --shell
 
+.PHONY: bench
+bench: need-go ## measure what the data path costs against its budgets (4 min, root); some of it: ONLY=program
+	@scripts/need-root bench
+	@$(MAKE) --no-print-directory -s build
+	@build/xdpl2-bench budgets $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
+
+.PHONY: bench-gate
+bench-gate: need-go ## measure that nothing is slower than the bridge (15 min, root); some of it: ONLY=tcp,latency
+	@scripts/need-root bench-gate
+	@$(MAKE) --no-print-directory -s build
+	@build/xdpl2-bench gate $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
+
 .PHONY: test
 test: need-go ## run every test, also on four aarch64 kernels under QEMU (root); VM=0 leaves these out
 	@scripts/need-root test
