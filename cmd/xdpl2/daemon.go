@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,9 +37,30 @@ func daemonCommand() *command {
 		flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&opts.NoTCX, "no-tcx", false, "attach tc programs as clsact filters even where the kernel has tcx")
 			fs.BoolVar(&opts.TrustTags, "trust-tags", false, "take it for granted that virtual devices leave VLAN tags in the frames")
+			fs.Func("frame-cost", "take it for granted that a frame costs this much CPU time, instead of measuring it, for tests of option adapt: `ENGINE=TIME,...`, as in tc=900ns,generic=600ns", func(text string) (err error) {
+				opts.FrameCost, err = frameCost(text)
+				return err
+			})
 		},
 		run: func(ctx context.Context, e *env, _ []string) error { return daemon(ctx, e, opts) },
 	}
+}
+
+// frameCost reads what a frame costs with each engine that auto chooses from.
+func frameCost(text string) (map[string]time.Duration, error) {
+	cost := map[string]time.Duration{}
+	for _, part := range strings.Split(text, ",") {
+		engine, value, _ := strings.Cut(part, "=")
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 || engine != config.EngineTC && engine != config.EngineGeneric {
+			return nil, fmt.Errorf("%q: expected tc=900ns or generic=600ns", part)
+		}
+		cost[engine] = d
+	}
+	if len(cost) != 2 {
+		return nil, errors.New("expected the cost with tc and the cost with generic")
+	}
+	return cost, nil
 }
 
 func daemon(ctx context.Context, e *env, opts control.Options) error {

@@ -12,7 +12,6 @@
 package adapt
 
 import (
-	"fmt"
 	"math"
 	"time"
 )
@@ -105,6 +104,9 @@ func New(s Settings, expect func(length float64) (Expectation, bool)) *Decider {
 	return d
 }
 
+// First is the step before anything was seen.
+func (d *Decider) First() Step { return d.stay(d.settings.Rest, false) }
+
 // Next takes what was seen since the last call, with the engine that the last
 // step asked for, and says what to do. mayTry is false while another port is
 // being tried: they would measure each other.
@@ -183,7 +185,7 @@ func (d *Decider) known(now time.Time, t Traffic) *verdict {
 	if e, ok := d.expect(t.length()); v == nil && ok && e.High < d.settings.Gain {
 		v = &verdict{
 			at: now, next: now.Add(d.settings.MaxRetry), retry: d.settings.MaxRetry,
-			why: fmt.Sprintf("%s promises generic %.2f to %.2f of tc's speed for frames of such a length; it is seldom tried", e.Source, e.Low, e.High),
+			why: e.tooLittle(),
 		}
 		d.verdicts[band(t.length())] = v
 	}
@@ -302,7 +304,7 @@ func (d *Decider) try(now time.Time, t Traffic) Step {
 	switch o {
 	case faster:
 		v.confirm(now, s)
-		v.why = "auto measured " + r.Words()
+		v.why = r.won()
 		v.base = base{length: tc.length(), dropped: tc.droppedShare()}
 		d.base = v.base
 		return d.choose(now, Generic, CauseMeasured, v.why, &r, false)
@@ -310,7 +312,7 @@ func (d *Decider) try(now time.Time, t Traffic) Step {
 		d.lost(now, v, d.words(CauseDropped, t))
 		return d.choose(now, TC, CauseDropped, v.why, &r, false)
 	}
-	d.lost(now, v, fmt.Sprintf("auto measured %s; it takes %.2f", r.Words(), s.Gain))
+	d.lost(now, v, r.lost(s.Gain))
 	return d.choose(now, TC, CauseMeasured, v.why, &r, false)
 }
 

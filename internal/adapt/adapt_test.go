@@ -262,7 +262,7 @@ func TestExpectation(t *testing.T) {
 		most   time.Duration // until generic; 0: not in the first ten minutes
 	}{
 		{"none", nil, 10 * time.Second},
-		{"a gain", expect(1.2, 1.4), 8 * time.Second},
+		{"a gain", expect(1.2, 1.4), 9 * time.Second},
 		{"no gain", expect(0.95, 1.05), 0},
 		{"may be", expect(0.95, 1.4), 10 * time.Second},
 	} {

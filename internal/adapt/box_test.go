@@ -55,7 +55,7 @@ type box struct {
 func newBox(t *testing.T, s Settings, seed uint64) *box {
 	b := &box{t: t, rng: rand.New(rand.NewPCG(seed, 7)), timed: true, noise: 0.02,
 		d: New(s, nil), now: time.Unix(1_000_000, 0), load: silence, used: map[string]time.Duration{}}
-	b.step = Step{Engine: TC, After: s.Look}
+	b.step = b.d.First()
 	return b
 }
 

@@ -59,7 +59,7 @@ func Defaults() Settings {
 		MaxTogether: 1.25, MaxPassed: 0.20, MaxLength: 600, MaxLonger: 0.15, MaxDropped: 0.005,
 		Gain: 1.10, Keep: 1.05, Least: 8, Most: 20,
 		Slice: 250 * time.Millisecond, MaxSlice: time.Second, Settle: 50 * time.Millisecond,
-		Look: time.Second, Guard: 400 * time.Millisecond, Rest: 5 * time.Second,
+		Look: time.Second, Guard: 400 * time.Millisecond, Rest: 3 * time.Second,
 		Hold: 2 * time.Second, MaxHold: 5 * time.Minute, Lasting: 10 * time.Minute,
 		Quiet: 10 * time.Second, Trust: 10 * time.Minute,
 		Retry: time.Minute, MaxRetry: time.Hour, Recheck: 10 * time.Minute,

@@ -23,10 +23,24 @@ const (
 	CauseExpected Cause = "expected" // the calibration promises nothing
 )
 
-// Words returns a result as people read it.
-func (r Result) Words() string {
-	return fmt.Sprintf("%.0f ns a frame with generic, %.0f ns with tc: %.2f times as fast (95%%: %.2f to %.2f, %d pairs)",
+// won says why generic is used.
+func (r Result) won() string {
+	return fmt.Sprintf("auto measured %.0f ns a frame with generic, %.0f ns with tc: %.2f times as fast (95%%: %.2f to %.2f, %d pairs)",
 		r.Generic, r.TC, r.Ratio.Median, r.Ratio.Low, r.Ratio.High, r.Pairs)
+}
+
+// lost says why generic is not used, for want of a gain.
+func (r Result) lost(gain float64) string {
+	if r.Pairs == 0 {
+		return "auto could not measure what generic costs: the clocks of this box are too coarse"
+	}
+	return fmt.Sprintf("auto measured %.0f ns a frame with generic, %.0f ns with tc: %.2f times as fast (95%%: %.2f to %.2f, %d pairs); it takes %.2f",
+		r.Generic, r.TC, r.Ratio.Median, r.Ratio.Low, r.Ratio.High, r.Pairs, gain)
+}
+
+// tooLittle says why generic is seldom tried.
+func (e Expectation) tooLittle() string {
+	return fmt.Sprintf("%s promises generic %.2f to %.2f of tc's speed for frames of such a length: auto seldom tries it", e.Source, e.Low, e.High)
 }
 
 // words says in one sentence why, with the numbers of what was seen.
@@ -34,7 +48,7 @@ func (d *Decider) words(c Cause, t Traffic) string {
 	s := &d.settings
 	switch c {
 	case CauseQuiet:
-		return fmt.Sprintf("auto tries generic where more frames come: there are too few for the engine to matter (fewer than %.0f a second)", s.MinRate)
+		return fmt.Sprintf("auto tries generic where more frames come: there are too few for the engine to matter (less than %.0f a second)", s.MinRate)
 	case CauseIdle:
 		return fmt.Sprintf("auto tries generic where there is more to do: forwarding takes less than %.0f%% of a core here", 100*s.MinBusy)
 	case CauseTogether:

@@ -3,7 +3,9 @@
 package control
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/cilium/ebpf"
 
@@ -80,7 +82,11 @@ func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath
 	}
 	c.release(p, p.prepares(engine))
 	p.attachment = a
-	c.log.Info("accelerating", "device", p.device, "engine", engine, "hook", a.Hook())
+	level := slog.LevelInfo
+	if p.adaptive != nil && p.adaptive.step.Trying {
+		level = slog.LevelDebug
+	}
+	c.log.Log(context.Background(), level, "accelerating", "device", p.device, "engine", engine, "hook", a.Hook())
 	return nil
 }
 

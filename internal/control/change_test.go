@@ -50,7 +50,7 @@ func controlled(t *testing.T, l *lab.Lab, cfg *config.Config, f func(*Controller
 func TestPrefer(t *testing.T) {
 	l := lab.ForTest(t, lab.Options{Hosts: 2})
 	cfg := config.Default()
-	cfg.Main.Enabled, cfg.Main.Bridge = true, lab.BridgeName
+	cfg.Main.Enabled, cfg.Main.Bridge, cfg.Main.Adapt = true, lab.BridgeName, false
 	for _, device := range []string{"eth1", "eth2"} {
 		cfg.Ports = append(cfg.Ports, config.Port{Device: device, Enabled: true})
 	}

@@ -32,6 +32,9 @@ type Options struct {
 	// TrustTags takes it for granted that virtual devices leave VLAN tags in
 	// the frames. It is for tests that see to it.
 	TrustTags bool
+	// FrameCost is taken for the CPU time of a frame with each engine, instead of
+	// what the clocks say. It is for tests of what follows from that.
+	FrameCost map[string]time.Duration
 	Log       *slog.Logger
 	Level     *slog.LevelVar // set from option log_level; may be nil
 	// Applied is called with each configuration that a reload has put into
@@ -70,6 +73,7 @@ type Controller struct {
 	replaced replaced
 	events   *events
 	resizing bool // stations come again that never went
+	adapting adapting
 }
 
 // New loads the data path for a configuration. Nothing on the system changes
@@ -83,6 +87,7 @@ func New(cfg *config.Config, warnings config.Problems, opts Options) (*Controlle
 		stations: map[datapath.StationKey]*station{},
 		overflow: map[datapath.StationKey]struct{}{},
 		unsure:   newUnsure(),
+		adapting: newAdapting(),
 		events:   newEvents(),
 	}
 	c.setLevel()
@@ -160,6 +165,8 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 			f()
 		case <-c.unsure.timer.C:
 			c.confirmStations()
+		case <-c.adapting.timer.C:
+			c.adapt()
 		case <-c.ageing.ticks():
 			c.age()
 		case err := <-mirrored:

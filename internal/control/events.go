@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xdpl2/xdpl2/internal/adapt"
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 )
@@ -167,6 +168,13 @@ func (c *Controller) tellPorts() {
 			now.engine, now.hook = string(p.attachment.Engine()), p.attachment.Hook()
 		}
 		before := p.told
+		var change *adapt.Change
+		if a := p.adaptive; a != nil {
+			change = a.change
+			if a.step.Trying && now.engine != "" { // it is not chosen yet
+				now.engine, now.hook = before.engine, before.hook
+			}
+		}
 		if now == before {
 			continue
 		}
@@ -174,8 +182,12 @@ func (c *Controller) tellPorts() {
 		if now.engine != before.engine && now.engine != "" && before.engine != "" {
 			p.engineChanges++
 			c.events.tell(api.EventEngine, func() api.Event {
-				return api.Event{Device: p.device, Engine: now.engine, Before: before.engine, Reason: p.engines[before.engine],
-					Text: fmt.Sprintf("%s: engine %s instead of %s", p.device, now.engine, before.engine)}
+				reason := p.engines[before.engine]
+				if change != nil {
+					reason = change.Reason
+				}
+				return api.Event{Device: p.device, Engine: now.engine, Before: before.engine, Reason: reason, Measured: measured(change),
+					Text: fmt.Sprintf("%s: engine %s instead of %s: %s", p.device, now.engine, before.engine, reason)}
 			})
 			before.engine, before.hook = now.engine, now.hook
 		}

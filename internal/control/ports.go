@@ -32,6 +32,7 @@ type port struct {
 	watcher    *datapath.Attachment // see watch.go
 	unwatched  string               // why there is none
 	preferred  *preference          // of auto's second step
+	adaptive   *adaptivePort        // nil: that step does nothing here
 
 	state, reason string
 	engines       map[string]string // why not, for those that were tried or ruled out
@@ -64,6 +65,7 @@ func (c *Controller) reconcile() {
 	}
 	c.nameFilters()
 	c.tellTaken()
+	c.adaptPorts()
 	c.tellPorts()
 }
 
@@ -113,6 +115,7 @@ func (c *Controller) assignSlots() {
 			c.detach(p)
 			c.giveBack(p)
 			c.clear(p)
+			c.forgetAdapting(p)
 			delete(c.ports, device)
 		}
 	}
@@ -179,6 +182,7 @@ func (c *Controller) reconcilePort(p *port) {
 		c.unwatch(p)
 		c.detach(p)
 		c.giveBack(p)
+		c.forgetAdapting(p)
 		p.ifindex, p.preferred = l.Index, nil
 	}
 	if p.state != api.Accelerating {

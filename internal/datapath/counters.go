@@ -17,31 +17,38 @@ type Aggregates struct {
 	Segments uint64 // the frames, as on the wire, in them
 }
 
+// Traffic is what arrived at a slot's port, counted from the creation of the maps
+// on.
+type Traffic struct {
+	Counters   Counters
+	Aggregates Aggregates // of the frames that Counters counts
+	Frames     []uint64   // that each CPU has worked on
+}
+
 // Counters sums a slot's counters over all CPUs. They count from the creation
 // of the maps on.
 func (d *Datapath) Counters(slot uint32) (Counters, error) {
-	sum, _, err := d.Traffic(slot)
-	return sum, err
+	t, err := d.Traffic(slot)
+	return t.Counters, err
 }
 
-// Traffic is Counters, and what was aggregated of these frames, read at one
-// time.
-func (d *Datapath) Traffic(slot uint32) (Counters, Aggregates, error) {
+// Traffic is Counters and more of the same moment.
+func (d *Datapath) Traffic(slot uint32) (Traffic, error) {
 	var perCPU []bpf.DatapathPortCounters
 	if err := d.maps.Counters.Lookup(slot, &perCPU); err != nil {
-		return Counters{}, Aggregates{}, fmt.Errorf("read counters of slot %d: %w", slot, err)
+		return Traffic{}, fmt.Errorf("read counters of slot %d: %w", slot, err)
 	}
-	var sum Counters
-	var merged Aggregates
-	for _, cpu := range perCPU {
+	t := Traffic{Frames: make([]uint64, len(perCPU))}
+	for i, cpu := range perCPU {
 		for v := range cpu.Verdict {
-			sum[v].Packets += cpu.Verdict[v].Packets
-			sum[v].Bytes += cpu.Verdict[v].Bytes
+			t.Counters[v].Packets += cpu.Verdict[v].Packets
+			t.Counters[v].Bytes += cpu.Verdict[v].Bytes
+			t.Frames[i] += cpu.Verdict[v].Packets
 		}
-		merged.Packets += cpu.Aggregates
-		merged.Segments += cpu.Segments
+		t.Aggregates.Packets += cpu.Aggregates
+		t.Aggregates.Segments += cpu.Segments
 	}
-	return sum, merged, nil
+	return t, nil
 }
 
 // ResetCounters sets a slot's counters to zero; for a slot that another port

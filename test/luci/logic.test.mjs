@@ -165,7 +165,7 @@ test('every verdict has words here, the daemon\'s own', () => {
 /* The sentences that the daemon may give as a reason, with %s for names. */
 function toldReasons() {
 	const found = [];
-	for (const file of files(root + 'internal/control', '.go')) {
+	for (const file of [ ...files(root + 'internal/control', '.go'), root + 'internal/adapt/words.go' ]) {
 		if (file.endsWith('_test.go') || /\/(events|explain\w*)\.go$/.test(file))
 			continue;
 		readFileSync(file, 'utf8').split('\n').forEach((line, i) => {
@@ -182,7 +182,7 @@ test('every reason of the daemon is known here, so that it can be translated', (
 	const told = toldReasons();
 	assert.ok(told.length >= 20, `only ${told.length} reasons found in internal/control`);
 	for (const { text, place } of told) {
-		const e = reasons.explain(text.replace(/%[sdv]/g, 'name'));
+		const e = reasons.explain(text.replace(/%(?:[sdv]|\.\df)/g, 'name').replaceAll('%%', '%'));
 		assert.ok(!e.unknown, `${place}: add to luci-app/htdocs/luci-static/resources/xdpl2/reasons.js: ${text}`);
 	}
 });
