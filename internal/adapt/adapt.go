@@ -227,7 +227,7 @@ func (d *Decider) changed(t Traffic) (Cause, bool) {
 		return CauseLonger, true
 	case t.passedShare() > 1.25*s.MaxPassed:
 		return CausePassed, true
-	case t.droppedShare() > d.base.dropped+s.MaxDropped:
+	case t.dropsMore(d.base.dropped, s.MaxDropped):
 		return CauseDropped, true
 	}
 	return "", false

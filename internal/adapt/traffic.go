@@ -49,6 +49,12 @@ func (t Traffic) length() float64 { return ratio(t.Bytes, t.Frames) }
 func (t Traffic) passedShare() float64  { return ratio(t.Passed, t.Frames) }
 func (t Traffic) droppedShare() float64 { return ratio(t.Dropped, t.Frames) }
 
+// dropsMore reports whether clearly more is dropped than was usual. The counters
+// of frames and of drops are not read at one instant.
+func (t Traffic) dropsMore(usual, tolerance float64) bool {
+	return t.droppedShare() > 1.1*usual+tolerance
+}
+
 // together is how many frames come in one sk_buff on average: what GRO gains.
 func (t Traffic) together() float64 {
 	if t.Segments >= t.Frames { // all of them; the counters are not read at one instant

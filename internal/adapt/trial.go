@@ -110,7 +110,7 @@ func (t *trial) judge() outcome {
 	if t.slice%2 == 1 {
 		return goesOn
 	}
-	if t.sums[Generic].droppedShare() > t.sums[TC].droppedShare()+t.s.MaxDropped {
+	if t.sums[Generic].dropsMore(t.sums[TC].droppedShare(), t.s.MaxDropped) {
 		return droppage
 	}
 	n, ratio := len(t.ratios), around(t.ratios)

@@ -240,7 +240,8 @@ func (c *Controller) readPort(a *adaptivePort) (portReading, error) {
 	if r.traffic, err = c.dp.Traffic(p.slot); err != nil {
 		return r, err
 	}
-	if a.step.Trying || a.step.Engine == adapt.Generic {
+	// From before a trial on: what is compared must have been counted at both ends.
+	if a.step.Timed || a.step.Engine == adapt.Generic {
 		if r.dropped, err = c.droppedBeyond(p); err != nil {
 			return r, err
 		}

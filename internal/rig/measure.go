@@ -226,6 +226,26 @@ func (r *Rig) frame(length, source, destination int) []byte {
 	})
 }
 
+// Send sends other frames than a Load has, from the generator's core, as tight
+// sk_buffs.
+func (r *Rig) Send(frames [][]byte) error {
+	sender, err := r.source.Sender(rigSourceDev)
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
+	return r.onGenerator(func() error {
+		for len(frames) > 0 {
+			n, err := sender.SendAll(frames)
+			if err != nil {
+				return err
+			}
+			frames = frames[n:]
+		}
+		return nil
+	})
+}
+
 // Variant is one way to forward, for Compare. Enter makes the router forward
 // that way, Leave undoes it; either may be nil.
 type Variant struct {
