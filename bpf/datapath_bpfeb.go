@@ -42,6 +42,24 @@ type DatapathCounter struct {
 	Bytes   uint64
 }
 
+type DatapathLiveData struct {
+	_     structs.HostLayout
+	State struct {
+		_            structs.HostLayout
+		Epoch        uint32
+		Pad          uint32
+		LeaseRenewed uint64
+		LeaseLength  uint64
+	}
+	Port [64]struct {
+		_       structs.HostLayout
+		Ifindex uint32
+		Flags   uint32
+		MaxLen  uint32
+		Pvid    uint32
+	}
+}
+
 type DatapathMode uint32
 
 const (
@@ -58,11 +76,14 @@ type DatapathPort struct {
 }
 
 type DatapathPortConfig struct {
-	_      structs.HostLayout
-	Slot   uint32
-	Mode   uint32
-	Target uint32
-	Flags  uint32
+	_          structs.HostLayout
+	Slot       uint32
+	Mode       uint32
+	Target     uint32
+	Flags      uint32
+	LineBits   uint32
+	_          [4]byte
+	Multiplier uint64
 }
 
 type DatapathPortCounters struct {
@@ -102,26 +123,25 @@ type DatapathState struct {
 	LeaseLength  uint64
 }
 
-type DatapathStation struct {
-	_     structs.HostLayout
-	Slot  uint32
-	Flags DatapathStationFlag
-	Seen  uint32
+type DatapathStationLine struct {
+	_      structs.HostLayout
+	Word   [5]uint64
+	Seen   [5]uint32
+	Unused DatapathStationWord
 }
 
-type DatapathStationFlag uint32
+type DatapathStationWord uint32
 
 const (
-	DatapathStationFlagSTATION_LOCAL  DatapathStationFlag = 1
-	DatapathStationFlagSTATION_STAY   DatapathStationFlag = 2
-	DatapathStationFlagSTATION_UNSURE DatapathStationFlag = 4
+	DatapathStationWordSTATION_SLOT   DatapathStationWord = 63
+	DatapathStationWordSTATION_LOCAL  DatapathStationWord = 64
+	DatapathStationWordSTATION_STAY   DatapathStationWord = 128
+	DatapathStationWordSTATION_UNSURE DatapathStationWord = 256
+	DatapathStationWordSTATION_ANSWER DatapathStationWord = 511
+	DatapathStationWordSTATION_VALID  DatapathStationWord = 512
+	DatapathStationWordSTATION_OTHER  DatapathStationWord = 1024
+	DatapathStationWordSTATION_WAYS   DatapathStationWord = 5
 )
-
-type DatapathStationKey struct {
-	_    structs.HostLayout
-	Mac  [6]uint8
-	Vlan uint16
-}
 
 type DatapathTagChange uint32
 
@@ -171,14 +191,13 @@ const (
 	DatapathMapAnswers     = "answers"
 	DatapathMapCounters    = "counters"
 	DatapathMapEgress      = "egress"
-	DatapathMapPorts       = "ports"
-	DatapathMapShared      = "shared"
 	DatapathMapStations    = "stations"
 	DatapathMapVlans       = "vlans"
 	DatapathProgXdpl2Renew = "xdpl2_renew"
 	DatapathProgXdpl2Tc    = "xdpl2_tc"
 	DatapathProgXdpl2Xdp   = "xdpl2_xdp"
 	DatapathVarConfig      = "config"
+	DatapathVarLive        = "live"
 )
 
 // LoadDatapath returns the embedded CollectionSpec for Datapath.
@@ -235,8 +254,6 @@ type DatapathMapSpecs struct {
 	Answers  *ebpf.MapSpec `ebpf:"answers"`
 	Counters *ebpf.MapSpec `ebpf:"counters"`
 	Egress   *ebpf.MapSpec `ebpf:"egress"`
-	Ports    *ebpf.MapSpec `ebpf:"ports"`
-	Shared   *ebpf.MapSpec `ebpf:"shared"`
 	Stations *ebpf.MapSpec `ebpf:"stations"`
 	Vlans    *ebpf.MapSpec `ebpf:"vlans"`
 }
@@ -246,6 +263,7 @@ type DatapathMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type DatapathVariableSpecs struct {
 	Config *ebpf.VariableSpec `ebpf:"config"`
+	Live   *ebpf.VariableSpec `ebpf:"live"`
 }
 
 // DatapathObjects contains all objects after they have been loaded into the kernel.
@@ -271,8 +289,6 @@ type DatapathMaps struct {
 	Answers  *ebpf.Map `ebpf:"answers"`
 	Counters *ebpf.Map `ebpf:"counters"`
 	Egress   *ebpf.Map `ebpf:"egress"`
-	Ports    *ebpf.Map `ebpf:"ports"`
-	Shared   *ebpf.Map `ebpf:"shared"`
 	Stations *ebpf.Map `ebpf:"stations"`
 	Vlans    *ebpf.Map `ebpf:"vlans"`
 }
@@ -282,8 +298,6 @@ func (m *DatapathMaps) Close() error {
 		m.Answers,
 		m.Counters,
 		m.Egress,
-		m.Ports,
-		m.Shared,
 		m.Stations,
 		m.Vlans,
 	)
@@ -294,6 +308,7 @@ func (m *DatapathMaps) Close() error {
 // It can be passed to LoadDatapathObjects or ebpf.CollectionSpec.LoadAndAssign.
 type DatapathVariables struct {
 	Config *ebpf.Variable `ebpf:"config"`
+	Live   *ebpf.Variable `ebpf:"live"`
 }
 
 // DatapathPrograms contains all programs after they have been loaded into the kernel.

@@ -7,6 +7,7 @@
 #ifndef XDPL2_DECISION_H
 #define XDPL2_DECISION_H
 
+#include "stations.h"
 #include "vlan.h"
 
 struct decision {
@@ -19,54 +20,60 @@ struct decision {
 	__u32 here; /* the same */
 };
 
+/* The port that a slot stands for. */
 static __always_inline struct port *port_of(__u32 slot)
 {
-	return bpf_map_lookup_elem(&ports, &slot);
+	return &live.port[slot & (MAX_PORTS - 1)];
+}
+
+enum source {
+	SOURCE_UNKNOWN, /* or not sure yet */
+	SOURCE_KNOWN,	/* on this port */
+	SOURCE_MOVED,
+};
+
+/* Whether the bridge would learn who has sent this frame. */
+static __always_inline int teaches(const struct ethhdr *eth, __u32 own_flags, __u32 here)
+{
+	if (!(own_flags & PORT_LEARNS) || ((config.flags & CONFIG_VLANS) && !(here & VLAN_LEARNS)))
+		return 0;
+	/*
+	 * What else comes to a locked port from a station that is not there is
+	 * dropped before the bridge learns (br_handle_frame_finish).
+	 */
+	return !(own_flags & PORT_LOCKED) || is_link_local(eth->h_dest);
 }
 
 /*
  * What the bridge would learn from this frame. A station that is known on
  * another port has moved: its entry goes at once, before any frame to it can
  * take the old port, and the bridge sees the frame and learns the new one.
- * Returns the station if it is known on this port, else NULL and *verdict.
  */
-static __always_inline struct station *look_up_source(const __u8 *addr, const struct lane *lane,
-							    int learns, __u32 *verdict)
+static __always_inline enum source look_up_source(const struct ethhdr *eth, __u32 vid,
+						  __u32 own_flags, __u32 here)
 {
-	struct station_key key = { .vlan = lane->vid };
-	struct station *from;
-	struct state *now;
-	__u32 zero = 0;
+	struct station from = {};
+	__u32 epoch;
 
-	__builtin_memcpy(key.mac, addr, ETH_ALEN);
-	from = bpf_map_lookup_elem(&stations, &key);
-	if (!from) {
-		*verdict = is_valid_source(addr) ? PASS_UNKNOWN_SOURCE : PASS_MALFORMED;
-		return NULL;
+	if (!find_station(&from, source_number(eth), vid))
+		return SOURCE_UNKNOWN;
+	if (unlikely((from.word & (STATION_SLOT | STATION_LOCAL)) != config.slot)) {
+		if (!(from.word & (STATION_LOCAL | STATION_STAY)) && !(config.flags & CONFIG_DRY_RUN) &&
+		    teaches(eth, own_flags, here))
+			*from.place = 0;
+		return SOURCE_MOVED;
 	}
-	if (unlikely(from->slot != config.slot || (from->flags & STATION_LOCAL))) {
-		*verdict = PASS_MOVED_SOURCE;
-		if (learns && !(from->flags & (STATION_LOCAL | STATION_STAY)) &&
-		    !(config.flags & CONFIG_DRY_RUN))
-			bpf_map_delete_elem(&stations, &key);
-		return NULL;
-	}
-	if (unlikely(from->flags & STATION_UNSURE)) {
-		*verdict = PASS_UNKNOWN_SOURCE;
-		return NULL;
-	}
-	now = bpf_map_lookup_elem(&shared, &zero);
-	if (now && from->seen != now->epoch && !(config.flags & CONFIG_DRY_RUN))
-		from->seen = now->epoch;
-	return from;
+	if (unlikely(from.word & STATION_UNSURE))
+		return SOURCE_UNKNOWN;
+	epoch = live.state.epoch;
+	if (unlikely(*from.seen != epoch) && !(config.flags & CONFIG_DRY_RUN))
+		*from.seen = epoch;
+	return SOURCE_KNOWN;
 }
 
 static __always_inline int lease_ran_out(void)
 {
-	__u32 zero = 0;
-	struct state *now = bpf_map_lookup_elem(&shared, &zero);
-
-	return !now || bpf_jiffies64() - now->lease_renewed > now->lease_length;
+	return bpf_jiffies64() - live.state.lease_renewed > live.state.lease_length;
 }
 
 /* The reasons of the port itself for which nothing is taken from it. */
@@ -84,7 +91,7 @@ static __always_inline __u32 port_verdict(__u32 flags)
 static __always_inline int may_be_tagged(const struct frame *frame, const struct ethhdr *eth,
 					 __u32 own_flags)
 {
-	return frame->tagged || is_vlan_type(eth->h_proto) ||
+	return is_tagged(frame) || is_vlan_type(eth->h_proto) ||
 	       (frame->blind && (own_flags & PORT_HIDES_TAGS));
 }
 
@@ -92,28 +99,45 @@ static __always_inline int may_be_tagged(const struct frame *frame, const struct
 	(PORT_ENABLED | PORT_FORWARDING | PORT_FILTERED | PORT_VLAN)
 #define PORT_GOES (PORT_ENABLED | PORT_FORWARDING)
 
+/* Whatever may stand in a frame's way at the port that it would leave by. */
+#define PORT_OBSTACLES                                                                             \
+	(PORT_ISOLATED | PORT_LOSES_TAGS | PORT_KEEPS_EGRESS | PORT_FILTERS_EGRESS)
+
+static __always_inline __u32 obstacle(const struct frame *frame, __u32 own_flags, const struct port *to)
+{
+	__u32 flags = to->flags, filters = PORT_FILTERS_EGRESS;
+
+	if (!to->ifindex)
+		return REDIRECT_FAILED;
+	if (!(flags & PORT_FORWARDING))
+		return PASS_BLOCKED;
+	if (own_flags & flags & PORT_ISOLATED)
+		return PASS_ISOLATED;
+	if (frame->blind)
+		filters |= PORT_KEEPS_EGRESS;
+	if (flags & filters)
+		return PASS_FILTERED;
+	if (frame->blind && (own_flags & PORT_HIDES_TAGS) && (flags & PORT_LOSES_TAGS))
+		return PASS_VLAN;
+	return REDIRECTED;
+}
+
 /* Fills out, but for the verdict, which it returns, for a frame that leaves there. */
 static __always_inline __u32 leave_by(struct decision *out, const struct frame *frame,
 				      const struct lane *lane, __u32 slot, __u32 own_flags)
 {
-	__u32 flags, len = frame->len;
-	struct port *to;
+	const struct port *to = port_of(slot);
+	__u32 len = frame->len;
 
 	if (unlikely(slot == config.slot))
 		return PASS_SAME_PORT;
 	out->slot = slot;
-	to = port_of(slot);
-	if (unlikely(!to || !to->ifindex))
-		return REDIRECT_FAILED;
-	flags = to->flags;
-	if (unlikely(!(flags & PORT_FORWARDING)))
-		return PASS_BLOCKED;
-	if (unlikely(own_flags & flags & PORT_ISOLATED))
-		return PASS_ISOLATED;
-	if (unlikely(flags & (frame->blind ? PORT_KEEPS_EGRESS | PORT_FILTERS_EGRESS : PORT_FILTERS_EGRESS)))
-		return PASS_FILTERED;
-	if (unlikely(frame->blind && (own_flags & PORT_HIDES_TAGS) && (flags & PORT_LOSES_TAGS)))
-		return PASS_VLAN;
+	if (unlikely((to->flags & (PORT_FORWARDING | PORT_OBSTACLES)) != PORT_FORWARDING)) {
+		__u32 verdict = obstacle(frame, own_flags, to);
+
+		if (verdict != REDIRECTED)
+			return verdict;
+	}
 	if (config.flags & CONFIG_VLANS) {
 		__u32 there = vlan_flags(slot, lane->vid);
 
@@ -124,7 +148,7 @@ static __always_inline __u32 leave_by(struct decision *out, const struct frame *
 		 * Outside XDP the tag is beside the data, and no part of the length, but
 		 * the bridge puts one of the other kind back into the data.
 		 */
-		if (!frame->blind && frame->tagged && !lane->tagged)
+		if (!frame->blind && is_tagged(frame) && !lane->tagged)
 			len += VLAN_HLEN;
 		if (frame->blind && out->tag == TAG_PUSH)
 			len += VLAN_HLEN;
@@ -140,11 +164,10 @@ static __always_inline __u32 leave_by(struct decision *out, const struct frame *
 static __always_inline __u32 decide_mac(struct decision *out, const struct frame *frame,
 					const struct ethhdr *eth, const struct port *own)
 {
-	__u32 source = PASS_UNKNOWN_SOURCE, own_flags = own->flags, here = 0;
-	int learns = own_flags & PORT_LEARNS;
-	struct station_key key = {};
 	struct lane lane = { .proto = eth->h_proto };
-	struct station *from, *to;
+	__u32 own_flags = own->flags, here = 0;
+	struct station to = {};
+	enum source source;
 
 	if (config.flags & CONFIG_VLANS) {
 		/* A tag that may be hidden, and what VLAN it is then, nobody can tell. */
@@ -153,20 +176,13 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 		if (unlikely(!find_lane(&lane, frame, eth, own->pvid)))
 			return PASS_MALFORMED;
 		here = vlan_flags(config.slot, lane.vid);
-		learns = learns && (here & VLAN_LEARNS);
 		out->vid = lane.vid;
 		out->here = here;
 	}
-	/*
-	 * What else comes to a locked port from a station that is not there is
-	 * dropped before the bridge learns (br_handle_frame_finish).
-	 */
-	if (unlikely(own_flags & PORT_LOCKED))
-		learns = learns && is_link_local(eth->h_dest);
 	/* First, and for every frame: a host that roams announces itself with a broadcast. */
-	from = look_up_source(eth->h_source, &lane, learns, &source);
-	if (unlikely(!from && source == PASS_MOVED_SOURCE))
-		return source;
+	source = look_up_source(eth, lane.vid, own_flags, here);
+	if (unlikely(source == SOURCE_MOVED))
+		return PASS_MOVED_SOURCE;
 	if (config.flags & CONFIG_WATCH)
 		return PASS_DISABLED;
 	if (unlikely((own_flags & PORT_STOPS) != PORT_GOES))
@@ -180,16 +196,14 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 	if ((config.flags & CONFIG_VLANS) && unlikely(!(here & VLAN_FORWARDS)))
 		return vlan_verdict(here);
 
-	key.vlan = lane.vid;
-	__builtin_memcpy(key.mac, eth->h_dest, ETH_ALEN);
-	to = bpf_map_lookup_elem(&stations, &key);
-	if (to && (to->flags & STATION_LOCAL))
+	find_station(&to, destination_number(eth), lane.vid);
+	if (unlikely(to.word & STATION_LOCAL))
 		return PASS_LOCAL;
-	if (!from)
-		return source;
-	if (!to || unlikely(to->flags & STATION_UNSURE))
+	if (unlikely(source != SOURCE_KNOWN))
+		return is_valid_source(eth->h_source) ? PASS_UNKNOWN_SOURCE : PASS_MALFORMED;
+	if (unlikely(!to.word || (to.word & STATION_UNSURE)))
 		return PASS_UNKNOWN_DESTINATION;
-	return leave_by(out, frame, &lane, to->slot, own_flags);
+	return leave_by(out, frame, &lane, station_slot(&to), own_flags);
 }
 
 /* A wire carries what comes, tags included, whatever the bridge's VLANs are. */
@@ -197,8 +211,7 @@ static __always_inline __u32 decide_port(struct decision *out, const struct fram
 					 const struct ethhdr *eth, __u32 own_flags)
 {
 	const struct lane any = {};
-	struct station_key key = {};
-	struct station *to;
+	struct station to = {};
 
 	if (unlikely((own_flags & PORT_STOPS) != PORT_GOES))
 		return port_verdict(own_flags);
@@ -212,9 +225,8 @@ static __always_inline __u32 decide_port(struct decision *out, const struct fram
 		if (config.flags & CONFIG_PASS_GROUP)
 			return PASS_GROUP;
 	} else if (config.flags & CONFIG_PASS_LOCAL) {
-		__builtin_memcpy(key.mac, eth->h_dest, ETH_ALEN);
-		to = bpf_map_lookup_elem(&stations, &key);
-		if (to && (to->flags & STATION_LOCAL))
+		find_station(&to, destination_number(eth), 0);
+		if (to.word & STATION_LOCAL)
 			return PASS_LOCAL;
 	}
 	return leave_by(out, frame, &any, config.target, own_flags);
@@ -224,7 +236,7 @@ static __always_inline struct decision decide(const struct frame *frame)
 {
 	const struct ethhdr *eth = frame->data;
 	struct decision out = {};
-	struct port *own;
+	const struct port *own = port_of(config.slot);
 
 	if (unlikely(frame->data + sizeof(*eth) > frame->data_end)) {
 		out.verdict = PASS_MALFORMED;
@@ -234,13 +246,12 @@ static __always_inline struct decision decide(const struct frame *frame)
 	 * The kernel takes tags out behind XDP (skb_vlan_untag), and drops a frame
 	 * that has not even a type behind its tag.
 	 */
-	if (frame->blind && unlikely(frame->data + sizeof(struct vlan_ethhdr) + 2 > frame->data_end) &&
-	    is_vlan_type(eth->h_proto)) {
+	if (frame->blind && unlikely(is_vlan_type(eth->h_proto)) &&
+	    frame->data + sizeof(struct vlan_ethhdr) + 2 > frame->data_end) {
 		out.verdict = PASS_MALFORMED;
 		return out;
 	}
-	own = port_of(config.slot);
-	if (unlikely(!own || ((config.flags & CONFIG_LEASE) && lease_ran_out())))
+	if (unlikely((config.flags & CONFIG_LEASE) && lease_ran_out()))
 		out.verdict = PASS_DISABLED;
 	else if (config.mode == MODE_PORT)
 		out.verdict = decide_port(&out, frame, eth, own->flags);
@@ -267,28 +278,35 @@ static __always_inline void account_aggregate(__u32 segments)
 	}
 }
 
+/* For who asks what the decision was. */
+static __always_inline void trace(const struct decision *made)
+{
+	__u32 zero = 0;
+	struct answer *told;
+
+	if (!(config.flags & CONFIG_TRACE))
+		return;
+	told = bpf_map_lookup_elem(&answers, &zero);
+	if (told) {
+		told->verdict = made->verdict;
+		told->slot = made->slot;
+		told->tag = made->tag;
+		told->tci = made->tci;
+		told->vid = made->vid;
+		told->here = made->here;
+	}
+}
+
 /* Books the verdict on this CPU; nobody else writes here. */
 static __always_inline void account(const struct decision *made, const struct frame *frame)
 {
-	__u32 slot = config.slot, zero = 0, verdict = made->verdict;
+	__u32 slot = config.slot, verdict = made->verdict;
 	struct port_counters *sum;
 
-	if (config.flags & CONFIG_TRACE) {
-		struct answer *told = bpf_map_lookup_elem(&answers, &zero);
-
-		if (told) {
-			told->verdict = verdict;
-			told->slot = made->slot;
-			told->tag = made->tag;
-			told->tci = made->tci;
-			told->vid = made->vid;
-			told->here = made->here;
-		}
-	}
+	trace(made);
 	if (config.flags & (CONFIG_DRY_RUN | CONFIG_WATCH))
 		return;
 	sum = bpf_map_lookup_elem(&counters, &slot);
-	barrier_var(verdict);
 	if (sum && verdict < VERDICTS) {
 		sum->verdict[verdict].packets += frame->packets;
 		sum->verdict[verdict].bytes += frame->len;

@@ -86,11 +86,19 @@ enum tag_change {
 	TAG_SET, /* a priority tag (VID 0) becomes that of the port's VLAN */
 };
 
-enum station_flag {
-	STATION_LOCAL = 1 << 0, /* an address of the box itself */
-	STATION_STAY = 1 << 1,  /* does not move with its source: sticky or static */
-	STATION_UNSURE = 1 << 2, /* just written: whether it is still true is being asked */
+/* The parts of a station's word; see stations.h. */
+enum station_word {
+	STATION_SLOT = 0x3f,
+	STATION_LOCAL = 1 << 6,	 /* an address of the box itself */
+	STATION_STAY = 1 << 7,	 /* does not move with its source: sticky or static */
+	STATION_UNSURE = 1 << 8, /* just written: whether it is still true is being asked */
+	STATION_ANSWER = STATION_SLOT | STATION_LOCAL | STATION_STAY | STATION_UNSURE,
+	STATION_VALID = 1 << 9,
+	STATION_OTHER = 1 << 10, /* it is in its second line */
+	STATION_WAYS = 5,	 /* words in a line */
 };
+
+#define SECOND_LINE 0x9e3779b97f4a7c15ULL /* mixes the rest into the number of the second line */
 
 /* Constants of one loaded program: one port, one mode. */
 struct port_config {
@@ -98,17 +106,15 @@ struct port_config {
 	enum mode mode;
 	__u32 target; /* mode port: the slot that frames leave by */
 	enum config_flag flags;
+	__u32 line_bits;  /* the station table has 2^line_bits lines, 7 at least */
+	__u64 multiplier; /* mixes addresses: an odd number times 16 */
 };
 
-struct station_key {
-	__u8 mac[6];
-	__u16 vlan; /* 0 in a bridge that knows no VLANs; host byte order */
-};
-
-struct station {
-	__u32 slot;
-	enum station_flag flags;
-	__u32 seen;  /* the epoch in which it last sent a frame */
+/* A cache line of the station table. */
+struct station_line {
+	__u64 word[STATION_WAYS];
+	__u32 seen[STATION_WAYS]; /* the epoch in which each last sent a frame */
+	enum station_word unused; /* the type's name, for the Go bindings */
 };
 
 struct port {
@@ -133,6 +139,12 @@ struct state {
 	__u64 lease_length;  /* jiffies */
 };
 
+/* What all programs read of every frame, in one place. */
+struct live_data {
+	struct state state;
+	struct port port[MAX_PORTS]; /* by slot */
+};
+
 struct counter {
 	__u64 packets; /* frames as on the wire: a GRO sk_buff counts its segments */
 	__u64 bytes;
@@ -154,26 +166,14 @@ struct answer {
 	enum vlan_flag here; /* what its port is in that VLAN */
 };
 
-/*
- * Entries are allocated one by one and freed after an RCU grace period: with
- * preallocation an entry that is deleted on one CPU could be reused for another
- * address while a second CPU still reads it, and a frame would leave by the
- * wrong port.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096);
-	__type(key, struct station_key);
-	__type(value, struct station);
-} stations SEC(".maps");
-
+/* Another number of lines is set by the loader, a power of two. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_PORTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 128);
 	__type(key, __u32);
-	__type(value, struct port);
-} ports SEC(".maps");
+	__type(value, struct station_line);
+} stations SEC(".maps");
 
 /* By slot; read only in a VLAN-aware bridge. */
 struct {
@@ -206,17 +206,17 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct state);
-} shared SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
 	__type(value, struct answer);
 } answers SEC(".maps");
 
 /* Set by the loader, then frozen: the verifier removes the branches not taken. */
 const volatile struct port_config config = {};
+
+/*
+ * A global variable and no map of its own kind: its address is known when the
+ * program is loaded, which saves looking it up. User space writes it through a
+ * mapping, 64 bits at once.
+ */
+struct live_data live SEC(".data.live");
 
 #endif

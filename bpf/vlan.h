@@ -15,10 +15,8 @@ struct frame {
 	const void *data_end;
 	__u32 len;     /* bytes, all of them, also those behind data_end */
 	__u32 packets; /* what it counts as */
-	__u32 tagged;  /* a VLAN tag is kept outside the data */
-	__u32 tci;     /* of that tag */
-	__be16 tpid;   /* of that tag */
-	__u32 blind;   /* constant: tagged cannot be known (XDP) */
+	__u32 blind;   /* constant: a tag outside the data cannot be known (XDP) */
+	const struct __sk_buff *skb; /* that knows it; NULL in XDP */
 	__u32 any_len; /* segmented on its way out: no length limit */
 };
 
@@ -29,6 +27,12 @@ struct lane {
 	__u32 tci;    /* of that tag */
 	__be16 proto; /* the type behind that tag */
 };
+
+/* A VLAN tag is kept outside the data. */
+static __always_inline int is_tagged(const struct frame *frame)
+{
+	return frame->skb && frame->skb->vlan_present;
+}
 
 static __always_inline __be16 bridge_tpid(void)
 {
@@ -42,9 +46,9 @@ static __always_inline __be16 bridge_tpid(void)
 static __always_inline int find_lane(struct lane *lane, const struct frame *frame,
 				     const struct ethhdr *eth, __u32 pvid)
 {
-	if (frame->tagged) {
-		lane->tagged = frame->tpid == bridge_tpid();
-		lane->tci = frame->tci;
+	if (is_tagged(frame)) {
+		lane->tagged = frame->skb->vlan_proto == bridge_tpid();
+		lane->tci = frame->skb->vlan_tci;
 	} else if (eth->h_proto == bridge_tpid()) {
 		const struct vlan_ethhdr *vlan = frame->data;
 

@@ -21,19 +21,18 @@ int xdpl2_xdp(struct xdp_md *ctx)
 		.blind = 1,
 	};
 	struct decision made = decide(&frame);
-	long action = XDP_PASS;
 
 	if (likely(made.verdict == REDIRECTED)) {
 		/* The tag changes when nothing else can go wrong: what is passed is as it came. */
-		action = bpf_redirect_map(&egress, made.slot, XDP_PASS);
-		if (action == XDP_REDIRECT && made.tag != TAG_KEEP &&
-		    !change_tag_xdp(ctx, made.tag, made.tci))
-			action = XDP_PASS;
-		if (unlikely(action != XDP_REDIRECT))
-			made.verdict = REDIRECT_FAILED;
+		if (likely(bpf_redirect_map(&egress, made.slot, XDP_PASS) == XDP_REDIRECT) &&
+		    (made.tag == TAG_KEEP || change_tag_xdp(ctx, made.tag, made.tci))) {
+			account(&made, &frame);
+			return XDP_REDIRECT;
+		}
+		made.verdict = REDIRECT_FAILED;
 	}
 	account(&made, &frame);
-	return action;
+	return XDP_PASS;
 }
 
 /*
@@ -49,9 +48,7 @@ int xdpl2_tc(struct __sk_buff *ctx)
 		.data_end = (void *)(long)ctx->data_end,
 		.len = ctx->len,
 		.packets = 1,
-		.tagged = ctx->vlan_present,
-		.tci = ctx->vlan_tci,
-		.tpid = ctx->vlan_proto,
+		.skb = ctx,
 		.any_len = ctx->gso_size,
 	};
 	struct decision made;
@@ -64,10 +61,11 @@ int xdpl2_tc(struct __sk_buff *ctx)
 	made = decide(&frame);
 	if (likely(made.verdict == REDIRECTED)) {
 		action = made.tag == TAG_KEEP ? TC_ACT_REDIRECT : change_tag_tc(ctx, made.tag, made.tci);
-		if (likely(action == TC_ACT_REDIRECT))
-			action = bpf_redirect(made.ifindex, 0);
-		else
-			made.verdict = REDIRECT_FAILED;
+		if (likely(action == TC_ACT_REDIRECT)) {
+			account(&made, &frame);
+			return bpf_redirect(made.ifindex, 0);
+		}
+		made.verdict = REDIRECT_FAILED;
 	}
 	account(&made, &frame);
 	return action;
@@ -80,11 +78,7 @@ int xdpl2_tc(struct __sk_buff *ctx)
 SEC("tc")
 int xdpl2_renew(struct __sk_buff *ctx)
 {
-	__u32 zero = 0;
-	struct state *now = bpf_map_lookup_elem(&shared, &zero);
-
-	if (now)
-		now->lease_renewed = bpf_jiffies64();
+	live.state.lease_renewed = bpf_jiffies64();
 	return 0;
 }
 

@@ -21,7 +21,7 @@ struct ethhdr {
 	__u8 h_dest[ETH_ALEN];
 	__u8 h_source[ETH_ALEN];
 	__be16 h_proto;
-} __attribute__((packed));
+};
 
 #define VLAN_HLEN 4
 #define VLAN_VID_MASK 0x0fff /* of the TCI; above it DEI and PCP */
@@ -32,7 +32,7 @@ struct vlan_ethhdr {
 	__be16 h_vlan_proto;
 	__be16 h_vlan_TCI;
 	__be16 h_vlan_encapsulated_proto;
-} __attribute__((packed));
+};
 
 static __always_inline int is_group(const __u8 *addr)
 {

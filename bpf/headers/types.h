@@ -28,11 +28,9 @@ typedef __u32 __wsum;
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define bpf_htons(x) ((__be16)__builtin_bswap16((__u16)(x)))
-#else
-#define bpf_htons(x) ((__be16)(x))
-#endif
+#define IS_LITTLE_ENDIAN (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
+#define bpf_htons(x) ((__be16)(IS_LITTLE_ENDIAN ? __builtin_bswap16((__u16)(x)) : (x)))
 
 #define bpf_ntohs(x) ((__u16)bpf_htons(x))
 

@@ -46,18 +46,18 @@ func (c *Controller) age() {
 	if !ok || br.Bridge == nil || len(c.stations) == 0 {
 		return
 	}
-	ended, err := c.dp.NextEpoch()
-	if err != nil {
-		c.log.Error("stations cannot be refreshed", "error", err)
-		return
-	}
+	ended := c.dp.NextEpoch()
 	now := time.Now()
 	present := make(map[datapath.StationKey]struct{}, len(c.stations))
 	var due []datapath.StationKey
-	err = c.dp.Stations(func(key datapath.StationKey, s datapath.Station) bool {
+	c.dp.Stations(func(key datapath.StationKey, s datapath.Station) bool {
 		present[key] = struct{}{}
 		have := c.stations[key]
-		if have == nil || s.Seen != ended || s.Slot != have.Slot {
+		if have == nil { // half a word: see datapath's table, on machines of 32 bits
+			c.dp.DeleteStation(key)
+			return true
+		}
+		if s.Seen != ended || s.Slot != have.Slot {
 			return true
 		}
 		have.seen = now
@@ -66,10 +66,6 @@ func (c *Controller) age() {
 		}
 		return true
 	})
-	if err != nil {
-		c.log.Error("stations cannot be refreshed", "error", err)
-		return
-	}
 	for _, key := range due {
 		c.refresh(key, br.Index)
 	}
@@ -82,8 +78,7 @@ func (c *Controller) age() {
 // the bridge must not be told its old port.
 func (c *Controller) refresh(key datapath.StationKey, br int) {
 	have := c.stations[key]
-	s, ok, err := c.dp.Station(key)
-	if err != nil || !ok || s.Slot != have.Slot {
+	if s, ok := c.dp.Station(key); !ok || s.Slot != have.Slot {
 		return
 	}
 	k := bridge.Key{Bridge: br, MAC: key.MAC, VLAN: key.VLAN}
@@ -94,7 +89,7 @@ func (c *Controller) refresh(key datapath.StationKey, br int) {
 	have.refreshed = time.Now()
 	// If it moved between the question and the answer, the bridge has been told
 	// an old port after the new one. What it does not know it floods.
-	if s, ok, err := c.dp.Station(key); err == nil && (!ok || s.Slot != have.Slot) {
+	if s, ok := c.dp.Station(key); !ok || s.Slot != have.Slot {
 		if err := c.mirror.Forget(k, have.ifindex); err != nil {
 			c.log.Warn("station that moved not forgotten", "error", err)
 		}

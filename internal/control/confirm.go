@@ -73,9 +73,7 @@ func (c *Controller) confirmStations() {
 		if !ok || want.Slot != have.Slot || want.Stay != have.Stay {
 			continue // moved; likewise
 		}
-		if err := c.dp.ConfirmStation(key, have.Station); err != nil {
-			c.log.Error("station not confirmed: the bridge carries it", "station", key.String(), "error", err)
-		}
+		c.dp.ConfirmStation(key, have.Station)
 	}
 }
 
@@ -97,6 +95,6 @@ func (c *Controller) lookupFor(n int) (func(bridge.Key) (bridge.Entry, bool, err
 // inPlace reports whether the data path has a station as it should be, so that
 // nothing needs to be written.
 func (c *Controller) inPlace(key datapath.StationKey, want datapath.Station) bool {
-	is, ok, err := c.dp.Station(key)
-	return err == nil && ok && !is.Unsure && is.Slot == want.Slot && is.Local == want.Local && is.Stay == want.Stay
+	is, ok := c.dp.Station(key)
+	return ok && !is.Unsure && is.Slot == want.Slot && is.Local == want.Local && is.Stay == want.Stay
 }

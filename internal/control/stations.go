@@ -187,10 +187,7 @@ func (c *Controller) retryOverflow(br int) {
 func (c *Controller) deleteStation(key datapath.StationKey) {
 	delete(c.overflow, key)
 	delete(c.unsure.keys, key)
-	if err := c.dp.DeleteStation(key); err != nil {
-		c.log.Error("station not removed", "station", key.String(), "error", err)
-		return
-	}
+	c.dp.DeleteStation(key)
 	before := c.stations[key]
 	delete(c.stations, key)
 	c.tellStation(key, before, nil)

@@ -8,8 +8,10 @@
 package datapath
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"runtime"
 	"sync"
@@ -24,9 +26,12 @@ import (
 // are indexed by slot.
 const MaxPorts = 64
 
+const defaultStations = 4096
+
 // Options of a data path.
 type Options struct {
-	// MaxStations bounds the station map, 1 to 1,048,576; 0 means 4096.
+	// MaxStations bounds the station map, 1 to 1,048,576; 0 means
+	// 4096.
 	MaxStations uint32
 	// NoTCX makes the tc engine use clsact filters where tcx exists, too.
 	NoTCX bool
@@ -38,11 +43,13 @@ type Options struct {
 type Datapath struct {
 	spec   *ebpf.CollectionSpec
 	maps   bpf.DatapathMaps
+	table  *table // in maps.Stations
+	live   *live
 	renew  *ebpf.Program
 	noTCX  bool
 	lease  lease
 	asking sync.Mutex   // held while a program answers a question
-	mu     sync.RWMutex // of spec and the station map, which may be replaced
+	mu     sync.RWMutex // of spec and the station table, which may be replaced
 }
 
 // Open creates the maps and has the kernel verify the programs once, so that
@@ -57,23 +64,32 @@ func Open(opts Options) (*Datapath, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded BPF object: %w", err)
 	}
-	if opts.MaxStations != 0 {
-		spec.Maps[bpf.DatapathMapStations].MaxEntries = opts.MaxStations
-	}
 	d := &Datapath{spec: spec}
-	var objs bpf.DatapathObjects
+	most := int(cmp.Or(opts.MaxStations, defaultStations))
+	spec.Maps[bpf.DatapathMapStations].MaxEntries = uint32(linesFor(most))
+	if err := d.specialise(spec, Program{}); err != nil {
+		return nil, err
+	}
+	var objs struct {
+		bpf.DatapathPrograms
+		bpf.DatapathMaps
+		Live *ebpf.Map `ebpf:".data.live"`
+	}
 	if err := spec.Copy().LoadAndAssign(&objs, nil); err != nil {
 		return nil, explainLoad(err)
 	}
 	d.maps, d.renew = objs.DatapathMaps, objs.Xdpl2Renew
 	d.noTCX = opts.NoTCX || !haveTCX(objs.Xdpl2Tc)
-	err = errors.Join(objs.Xdpl2Xdp.Close(), objs.Xdpl2Tc.Close())
+	if err = errors.Join(objs.Xdpl2Xdp.Close(), objs.Xdpl2Tc.Close()); err == nil {
+		d.live, err = mapLive(objs.Live)
+	}
+	if err == nil {
+		d.table, err = mapTable(d.maps.Stations, most)
+	}
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, errors.Join(err, objs.Live.Close(), d.Close())
 	}
-	if err := d.setEpoch(1); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
+	d.live.setEpoch(1)
 	return d, nil
 }
 
@@ -95,7 +111,9 @@ func explainLoad(err error) error {
 // Close frees the maps. Programs that are still attached keep theirs alive.
 func (d *Datapath) Close() error {
 	d.stopLease()
-	return errors.Join(d.renew.Close(), d.maps.Close())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return errors.Join(d.renew.Close(), d.table.unmap(), d.live.Close(), d.maps.Close())
 }
 
 // Mode decides how a port's frames find their way.
@@ -156,17 +174,16 @@ func (d *Datapath) load(name string, p Program) (*ebpf.Program, error) {
 			delete(spec.Programs, other)
 		}
 	}
-	if err := spec.Variables[bpf.DatapathVarConfig].Set(p.config()); err != nil {
-		return nil, fmt.Errorf("specialise program %s: %w", name, err)
+	if err := d.specialise(spec, p); err != nil {
+		return nil, err
 	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
 		MapReplacements: map[string]*ebpf.Map{
 			bpf.DatapathMapStations: d.maps.Stations,
-			bpf.DatapathMapPorts:    d.maps.Ports,
 			bpf.DatapathMapVlans:    d.maps.Vlans,
 			bpf.DatapathMapEgress:   d.maps.Egress,
 			bpf.DatapathMapCounters: d.maps.Counters,
-			bpf.DatapathMapShared:   d.maps.Shared,
+			mapLiveName:             d.live.m,
 			bpf.DatapathMapAnswers:  d.maps.Answers,
 		},
 	})
@@ -179,20 +196,37 @@ func (d *Datapath) load(name string, p Program) (*ebpf.Program, error) {
 	return prog, nil
 }
 
-// ResizeStations makes a station map of another size the one that PutStation
-// and programs loaded from now on use. It is empty. Programs that are attached
-// go on with the old one, which the caller closes when it has filled the new
-// one and reloaded them (Attachment.Reload).
-func (d *Datapath) ResizeStations(n uint32) (old *ebpf.Map, err error) {
+// specialise sets the constants of the programs of a spec.
+func (d *Datapath) specialise(spec *ebpf.CollectionSpec, p Program) error {
+	c := p.config()
+	c.LineBits = leastBits
+	if d.table != nil {
+		c.LineBits, c.Multiplier = uint32(d.table.bits), d.table.multiplier<<(64-numberBits)
+	}
+	if err := spec.Variables[bpf.DatapathVarConfig].Set(c); err != nil {
+		return fmt.Errorf("specialise the programs: %w", err)
+	}
+	return nil
+}
+
+// ResizeStations makes a table for another number of stations the one that
+// PutStation and programs loaded from now on use. It is empty. Programs that
+// are attached go on with the old one, which the caller closes when it has
+// filled the new one and reloaded them (Attachment.Reload).
+func (d *Datapath) ResizeStations(n uint32) (old io.Closer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	spec := d.spec.Maps[bpf.DatapathMapStations].Copy()
-	spec.MaxEntries = n
+	spec.MaxEntries = uint32(linesFor(int(n)))
 	m, err := ebpf.NewMap(spec)
 	if err != nil {
-		return nil, fmt.Errorf("make a map for %d stations: %w", n, err)
+		return nil, fmt.Errorf("make a table for %d stations: %w", n, err)
 	}
-	d.spec.Maps[bpf.DatapathMapStations].MaxEntries = n
-	old, d.maps.Stations = d.maps.Stations, m
+	t, err := mapTable(m, int(n))
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	d.spec.Maps[bpf.DatapathMapStations].MaxEntries = spec.MaxEntries
+	old, d.table, d.maps.Stations = d.table, t, m
 	return old, nil
 }

@@ -74,7 +74,7 @@ func world(t testing.TB) *Datapath {
 // populate makes the world what it was.
 func populate(t testing.TB, d *Datapath) {
 	t.Helper()
-	must(t, d.Stations(func(k StationKey, _ Station) bool { must(t, d.DeleteStation(k)); return true }))
+	d.Stations(func(k StationKey, _ Station) bool { d.DeleteStation(k); return true })
 	must(t, d.ResetCounters(in))
 	for _, slot := range []uint32{in, out1, out2} {
 		must(t, d.SetPort(slot, Port{Ifindex: loopback, Flags: usual, MaxLen: mtu1500}))
@@ -167,8 +167,7 @@ type skbContext struct {
 func known(mac [6]byte, want bool) func(testing.TB, *Datapath) {
 	return func(t testing.TB, d *Datapath) {
 		t.Helper()
-		_, ok, err := d.Station(StationKey{MAC: mac})
-		must(t, err)
+		_, ok := d.Station(StationKey{MAC: mac})
 		if ok != want {
 			t.Errorf("station %s known: %v, want %v", net.HardwareAddr(mac[:]), ok, want)
 		}
@@ -178,8 +177,7 @@ func known(mac [6]byte, want bool) func(testing.TB, *Datapath) {
 func seen(mac [6]byte, want uint32) func(testing.TB, *Datapath) {
 	return func(t testing.TB, d *Datapath) {
 		t.Helper()
-		s, _, err := d.Station(StationKey{MAC: mac})
-		must(t, err)
+		s, _ := d.Station(StationKey{MAC: mac})
 		if s.Seen != want {
 			t.Errorf("station %s seen in epoch %d, want %d", net.HardwareAddr(mac[:]), s.Seen, want)
 		}
@@ -480,7 +478,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 		t.Fatalf("with a fresh lease: %s", got.Verdict)
 	}
 	// As if the daemon had been away for longer than the lease.
-	must(t, d.updateShared(func(s *bpf.DatapathState) { s.LeaseRenewed -= s.LeaseLength + 1 }))
+	d.live.data.State.LeaseRenewed -= d.live.data.State.LeaseLength + 1
 	if got, err = d.run(EngineTC, p, frame(b, a, ip4, 64), nil); err != nil || got.Verdict != PassDisabled {
 		t.Fatalf("with an old lease: %s, %v", got.Verdict, err)
 	}
@@ -502,7 +500,7 @@ func TestStationMapFull(t *testing.T) {
 		t.Errorf("a fifth station: %v, want ErrStationsFull", err)
 	}
 	n := 0
-	must(t, d.Stations(func(_ StationKey, s Station) bool { n++; return s.Slot == 1 }))
+	d.Stations(func(_ StationKey, s Station) bool { n++; return s.Slot == 1 })
 	if n != 4 {
 		t.Errorf("read %d stations, want 4", n)
 	}
@@ -516,8 +514,7 @@ func TestEpochs(t *testing.T) {
 		}
 	}
 	run()
-	ended, err := d.NextEpoch()
-	must(t, err)
+	ended := d.NextEpoch()
 	seen(a, ended)(t, d)
 	run()
 	seen(a, ended+1)(t, d)

@@ -48,10 +48,10 @@ type Port struct {
 // SetPort makes a slot stand for a device. It becomes a redirect target at
 // once; frames that arrive there are judged by the program attached to it.
 func (d *Datapath) SetPort(slot uint32, p Port) error {
-	value := bpf.DatapathPort{Ifindex: p.Ifindex, Flags: bpf.DatapathPortFlag(p.Flags), MaxLen: p.MaxLen, Pvid: uint32(p.PVID)}
-	if err := d.maps.Ports.Put(slot, value); err != nil {
-		return fmt.Errorf("set port of slot %d: %w", slot, err)
+	if slot >= MaxPorts {
+		return fmt.Errorf("set port of slot %d: expected below %d", slot, MaxPorts)
 	}
+	d.live.setPort(slot, bpf.DatapathPort{Ifindex: p.Ifindex, Flags: bpf.DatapathPortFlag(p.Flags), MaxLen: p.MaxLen, Pvid: uint32(p.PVID)})
 	if err := d.maps.Egress.Put(slot, p.Ifindex); err != nil {
 		return fmt.Errorf("set redirect target of slot %d to ifindex %d: %w", slot, p.Ifindex, err)
 	}
@@ -60,9 +60,10 @@ func (d *Datapath) SetPort(slot uint32, p Port) error {
 
 // ClearPort takes a slot out of use: what would leave by it goes to the stack.
 func (d *Datapath) ClearPort(slot uint32) error {
-	if err := d.maps.Ports.Put(slot, bpf.DatapathPort{}); err != nil {
-		return fmt.Errorf("clear port of slot %d: %w", slot, err)
+	if slot >= MaxPorts {
+		return fmt.Errorf("clear port of slot %d: expected below %d", slot, MaxPorts)
 	}
+	d.live.setPort(slot, bpf.DatapathPort{})
 	if err := d.maps.Egress.Delete(slot); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("clear redirect target of slot %d: %w", slot, err)
 	}
@@ -115,98 +116,62 @@ type Station struct {
 	Seen uint32
 }
 
-// ErrStationsFull is returned when the station map has no room left.
-var ErrStationsFull = errors.New("station map is full")
+// ErrStationsFull is returned when the station table has no room left.
+var ErrStationsFull = errors.New("station table is full")
 
 // PutStation adds or replaces a station.
 func (d *Datapath) PutStation(k StationKey, s Station) error {
-	err := d.maps.Stations.Put(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN}, s.value())
-	switch {
-	case errors.Is(err, errTooBig):
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if !d.table.put(k, s) {
 		return fmt.Errorf("put station %s: %w (option max_stations)", k, ErrStationsFull)
-	case err != nil:
-		return fmt.Errorf("put station %s: %w", k, err)
 	}
 	return nil
 }
 
 // ConfirmStation makes an unsure station sure, unless the data path has removed
 // it meanwhile, because it moved.
-func (d *Datapath) ConfirmStation(k StationKey, s Station) error {
+func (d *Datapath) ConfirmStation(k StationKey, s Station) {
 	s.Unsure = false
-	err := d.maps.Stations.Update(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN}, s.value(), ebpf.UpdateExist)
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return fmt.Errorf("confirm station %s: %w", k, err)
-	}
-	return nil
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	d.table.confirm(k, s)
 }
 
-// DeleteStation removes a station; one that is not there is no error, since
-// the data path itself removes stations that have moved.
-func (d *Datapath) DeleteStation(k StationKey) error {
-	err := d.maps.Stations.Delete(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN})
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return fmt.Errorf("delete station %s: %w", k, err)
-	}
-	return nil
+// DeleteStation removes a station. It may not be there: the data path itself
+// removes stations that have moved.
+func (d *Datapath) DeleteStation(k StationKey) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	d.table.delete(k)
 }
 
 // Station looks one station up.
-func (d *Datapath) Station(k StationKey) (Station, bool, error) {
-	var value bpf.DatapathStation
-	err := d.maps.Stations.Lookup(bpf.DatapathStationKey{Mac: k.MAC, Vlan: k.VLAN}, &value)
-	switch {
-	case errors.Is(err, ebpf.ErrKeyNotExist):
-		return Station{}, false, nil
-	case err != nil:
-		return Station{}, false, fmt.Errorf("look up station %s: %w", k, err)
-	}
-	return station(value), true, nil
-}
-
-func (s Station) value() bpf.DatapathStation {
-	value := bpf.DatapathStation{Slot: s.Slot, Seen: s.Seen}
-	if s.Local {
-		value.Flags |= bpf.DatapathStationFlagSTATION_LOCAL
-	}
-	if s.Stay {
-		value.Flags |= bpf.DatapathStationFlagSTATION_STAY
-	}
-	if s.Unsure {
-		value.Flags |= bpf.DatapathStationFlagSTATION_UNSURE
-	}
-	return value
-}
-
-func station(v bpf.DatapathStation) Station {
-	return Station{
-		Slot:   v.Slot,
-		Local:  v.Flags&bpf.DatapathStationFlagSTATION_LOCAL != 0,
-		Stay:   v.Flags&bpf.DatapathStationFlagSTATION_STAY != 0,
-		Unsure: v.Flags&bpf.DatapathStationFlagSTATION_UNSURE != 0,
-		Seen:   v.Seen,
-	}
+func (d *Datapath) Station(k StationKey) (Station, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.table.get(k)
 }
 
 // Stations calls f for every station until it returns false. Stations that
 // come or go meanwhile may or may not be among them, and one may come twice.
-func (d *Datapath) Stations(f func(StationKey, Station) bool) error {
-	const batch = 512 // 8 KiB of keys and values a system call
-	keys := make([]bpf.DatapathStationKey, batch)
-	values := make([]bpf.DatapathStation, batch)
-	var cursor ebpf.MapBatchCursor
-	for {
-		n, err := d.maps.Stations.BatchLookup(&cursor, keys, values, nil)
-		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return fmt.Errorf("read stations: %w", err)
+func (d *Datapath) Stations(f func(StationKey, Station) bool) {
+	const batch = 64 // lines
+	var some []entry
+	for from := 0; ; from += batch {
+		d.mu.RLock()
+		end := from >= len(d.table.lines)
+		if !end {
+			some = d.table.read(some[:0], from, from+batch)
 		}
-		for i := range n {
-			if !f(StationKey{keys[i].Mac, keys[i].Vlan}, station(values[i])) {
-				return nil
+		d.mu.RUnlock()
+		if end {
+			return
+		}
+		for _, e := range some {
+			if !f(e.key, e.station) {
+				return
 			}
-		}
-		if err != nil { // the end
-			return nil
 		}
 	}
 }

@@ -9,13 +9,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
-
-	"github.com/xdpl2/xdpl2/bpf"
 )
-
-// errTooBig is the kernel's answer when a hash map is full.
-var errTooBig error = unix.E2BIG
 
 // LeaseLength is for how long a program that outlives its daemon (a clsact
 // filter, before 6.6) goes on redirecting without a renewal.
@@ -26,56 +20,30 @@ const LeaseLength = 10 * time.Second
 const leaseRenewal = 2 * time.Second
 
 type lease struct {
-	mu   sync.Mutex // guards the shared map against lost updates, too
 	once sync.Once
 	stop chan struct{}
 	done chan struct{}
 }
 
-func (d *Datapath) updateShared(change func(*bpf.DatapathState)) error {
-	d.lease.mu.Lock()
-	defer d.lease.mu.Unlock()
-	var s bpf.DatapathState
-	if err := d.maps.Shared.Lookup(uint32(0), &s); err != nil {
-		return fmt.Errorf("read the shared state: %w", err)
-	}
-	change(&s)
-	if err := d.maps.Shared.Put(uint32(0), s); err != nil {
-		return fmt.Errorf("write the shared state: %w", err)
-	}
-	return nil
-}
-
-func (d *Datapath) setEpoch(n uint32) error {
-	return d.updateShared(func(s *bpf.DatapathState) { s.Epoch = n })
-}
-
 // NextEpoch begins a new epoch and returns the one that has ended: a station
-// whose Seen equals it was heard in it.
-func (d *Datapath) NextEpoch() (ended uint32, err error) {
-	err = d.updateShared(func(s *bpf.DatapathState) {
-		ended = s.Epoch
-		if s.Epoch++; s.Epoch == 0 { // 0 means never seen
-			s.Epoch = 1
-		}
-	})
-	return ended, err
+// whose Seen equals it was heard in it. Only one may call it at a time.
+func (d *Datapath) NextEpoch() (ended uint32) {
+	ended = d.live.epoch()
+	next := ended + 1
+	if next == 0 { // 0 means never seen
+		next = 1
+	}
+	d.live.setEpoch(next)
+	return ended
 }
 
 // renewLease has the kernel write the current jiffies; nobody else can.
 func (d *Datapath) renewLease() error {
-	d.lease.mu.Lock()
-	defer d.lease.mu.Unlock()
 	frame := make([]byte, 64)
 	if _, err := d.renew.Run(&ebpf.RunOptions{Data: frame}); err != nil {
 		return fmt.Errorf("renew the lease: %w", err)
 	}
 	return nil
-}
-
-func (d *Datapath) leaseRenewed() (jiffies uint64, err error) {
-	err = d.updateShared(func(s *bpf.DatapathState) { jiffies = s.LeaseRenewed })
-	return jiffies, err
 }
 
 // startLease begins to renew the lease, once. The length of a jiffy is not
@@ -93,26 +61,18 @@ func (d *Datapath) measureAndRenew() error {
 		return err
 	}
 	began := time.Now()
-	first, err := d.leaseRenewed()
-	if err != nil {
-		return err
-	}
+	first := d.live.leaseRenewed()
 	time.Sleep(window)
 	if err := d.renewLease(); err != nil {
 		return err
 	}
 	took := time.Since(began)
-	second, err := d.leaseRenewed()
-	if err != nil {
-		return err
-	}
+	second := d.live.leaseRenewed()
 	if second == first {
 		return errors.New("measure the kernel's clock: it stands still")
 	}
 	length := uint64(float64(second-first) / took.Seconds() * LeaseLength.Seconds())
-	if err := d.updateShared(func(s *bpf.DatapathState) { s.LeaseLength = length }); err != nil {
-		return err
-	}
+	d.live.setLeaseLength(length)
 	d.lease.stop, d.lease.done = make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(d.lease.done)
