@@ -37,7 +37,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 		}
 		have, err := os.ReadFile(path)
 		if os.IsNotExist(err) && !isSourceTree() {
-			t.Skip("needs the sources")
+			t.Skip("not for guests: needs the sources")
 		}
 		if err != nil || string(have) != text() {
 			t.Errorf("%s differs from what the commands say (%v): make generate", name, err)
@@ -316,7 +316,7 @@ func optionsOf(kind string) []string {
 // TestCompletion asks bash what it would offer.
 func TestCompletion(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil || !isSourceTree() {
-		t.Skip("needs bash and the sources")
+		t.Skip("not for guests: needs bash and the sources")
 	}
 	for line, want := range map[string]string{
 		"xdpl2 sta":                     "status stations",

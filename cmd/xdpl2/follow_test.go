@@ -28,7 +28,7 @@ func (b *box) stationsBehind(device string) int {
 // and ends where the bridge is.
 func TestOverrunOfTheDaemon(t *testing.T) {
 	if inGuest {
-		t.Skip("the mirror's own test overruns a small socket here: so many entries take a guest a minute")
+		t.Skip("not for guests: the mirror's own test overruns a small socket here: so many entries take a guest a minute")
 	}
 	const stations = 16384
 	l := lab.ForTest(t, lab.Options{NoIPv6: true})
