@@ -31,9 +31,8 @@ const (
 	DatapathConfigFlagCONFIG_LEASE      DatapathConfigFlag = 4
 	DatapathConfigFlagCONFIG_TRACE      DatapathConfigFlag = 8
 	DatapathConfigFlagCONFIG_DRY_RUN    DatapathConfigFlag = 16
-	DatapathConfigFlagCONFIG_VLANS      DatapathConfigFlag = 32
-	DatapathConfigFlagCONFIG_VLAN_AD    DatapathConfigFlag = 64
-	DatapathConfigFlagCONFIG_WATCH      DatapathConfigFlag = 128
+	DatapathConfigFlagCONFIG_VLAN_AD    DatapathConfigFlag = 32
+	DatapathConfigFlagCONFIG_WATCH      DatapathConfigFlag = 64
 )
 
 type DatapathCounter struct {
@@ -188,16 +187,18 @@ const (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	DatapathMapAnswers     = "answers"
-	DatapathMapCounters    = "counters"
-	DatapathMapEgress      = "egress"
-	DatapathMapStations    = "stations"
-	DatapathMapVlans       = "vlans"
-	DatapathProgXdpl2Renew = "xdpl2_renew"
-	DatapathProgXdpl2Tc    = "xdpl2_tc"
-	DatapathProgXdpl2Xdp   = "xdpl2_xdp"
-	DatapathVarConfig      = "config"
-	DatapathVarLive        = "live"
+	DatapathMapAnswers       = "answers"
+	DatapathMapCounters      = "counters"
+	DatapathMapEgress        = "egress"
+	DatapathMapStations      = "stations"
+	DatapathMapVlans         = "vlans"
+	DatapathProgXdpl2Renew   = "xdpl2_renew"
+	DatapathProgXdpl2Tc      = "xdpl2_tc"
+	DatapathProgXdpl2TcVlan  = "xdpl2_tc_vlan"
+	DatapathProgXdpl2Xdp     = "xdpl2_xdp"
+	DatapathProgXdpl2XdpVlan = "xdpl2_xdp_vlan"
+	DatapathVarConfig        = "config"
+	DatapathVarLive          = "live"
 )
 
 // LoadDatapath returns the embedded CollectionSpec for Datapath.
@@ -242,9 +243,11 @@ type DatapathSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type DatapathProgramSpecs struct {
-	Xdpl2Renew *ebpf.ProgramSpec `ebpf:"xdpl2_renew"`
-	Xdpl2Tc    *ebpf.ProgramSpec `ebpf:"xdpl2_tc"`
-	Xdpl2Xdp   *ebpf.ProgramSpec `ebpf:"xdpl2_xdp"`
+	Xdpl2Renew   *ebpf.ProgramSpec `ebpf:"xdpl2_renew"`
+	Xdpl2Tc      *ebpf.ProgramSpec `ebpf:"xdpl2_tc"`
+	Xdpl2TcVlan  *ebpf.ProgramSpec `ebpf:"xdpl2_tc_vlan"`
+	Xdpl2Xdp     *ebpf.ProgramSpec `ebpf:"xdpl2_xdp"`
+	Xdpl2XdpVlan *ebpf.ProgramSpec `ebpf:"xdpl2_xdp_vlan"`
 }
 
 // DatapathMapSpecs contains maps before they are loaded into the kernel.
@@ -315,16 +318,20 @@ type DatapathVariables struct {
 //
 // It can be passed to LoadDatapathObjects or ebpf.CollectionSpec.LoadAndAssign.
 type DatapathPrograms struct {
-	Xdpl2Renew *ebpf.Program `ebpf:"xdpl2_renew"`
-	Xdpl2Tc    *ebpf.Program `ebpf:"xdpl2_tc"`
-	Xdpl2Xdp   *ebpf.Program `ebpf:"xdpl2_xdp"`
+	Xdpl2Renew   *ebpf.Program `ebpf:"xdpl2_renew"`
+	Xdpl2Tc      *ebpf.Program `ebpf:"xdpl2_tc"`
+	Xdpl2TcVlan  *ebpf.Program `ebpf:"xdpl2_tc_vlan"`
+	Xdpl2Xdp     *ebpf.Program `ebpf:"xdpl2_xdp"`
+	Xdpl2XdpVlan *ebpf.Program `ebpf:"xdpl2_xdp_vlan"`
 }
 
 func (p *DatapathPrograms) Close() error {
 	return _DatapathClose(
 		p.Xdpl2Renew,
 		p.Xdpl2Tc,
+		p.Xdpl2TcVlan,
 		p.Xdpl2Xdp,
+		p.Xdpl2XdpVlan,
 	)
 }
 

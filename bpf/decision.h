@@ -33,9 +33,11 @@ enum source {
 };
 
 /* Whether the bridge would learn who has sent this frame. */
-static __always_inline int teaches(const struct ethhdr *eth, __u32 own_flags, __u32 here)
+static __always_inline int teaches(const struct frame *frame, __u32 own_flags, __u32 here)
 {
-	if (!(own_flags & PORT_LEARNS) || ((config.flags & CONFIG_VLANS) && !(here & VLAN_LEARNS)))
+	const struct ethhdr *eth = frame->data;
+
+	if (!(own_flags & PORT_LEARNS) || (frame->vlans && !(here & VLAN_LEARNS)))
 		return 0;
 	/*
 	 * What else comes to a locked port from a station that is not there is
@@ -49,17 +51,17 @@ static __always_inline int teaches(const struct ethhdr *eth, __u32 own_flags, __
  * another port has moved: its entry goes at once, before any frame to it can
  * take the old port, and the bridge sees the frame and learns the new one.
  */
-static __always_inline enum source look_up_source(const struct ethhdr *eth, __u32 vid,
+static __always_inline enum source look_up_source(const struct frame *frame, __u32 vid,
 						  __u32 own_flags, __u32 here)
 {
 	struct station from = {};
 	__u32 epoch;
 
-	if (!find_station(&from, source_number(eth), vid))
+	if (!find_station(&from, source_number(frame->data), vid))
 		return SOURCE_UNKNOWN;
 	if (unlikely((from.word & (STATION_SLOT | STATION_LOCAL)) != config.slot)) {
 		if (!(from.word & (STATION_LOCAL | STATION_STAY)) && !(config.flags & CONFIG_DRY_RUN) &&
-		    teaches(eth, own_flags, here))
+		    teaches(frame, own_flags, here))
 			*from.place = 0;
 		return SOURCE_MOVED;
 	}
@@ -138,7 +140,7 @@ static __always_inline __u32 leave_by(struct decision *out, const struct frame *
 		if (verdict != REDIRECTED)
 			return verdict;
 	}
-	if (config.flags & CONFIG_VLANS) {
+	if (frame->vlans) {
 		__u32 there = vlan_flags(slot, lane->vid);
 
 		if (unlikely(!(there & VLAN_FORWARDS)))
@@ -169,7 +171,7 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 	struct station to = {};
 	enum source source;
 
-	if (config.flags & CONFIG_VLANS) {
+	if (frame->vlans) {
 		/* A tag that may be hidden, and what VLAN it is then, nobody can tell. */
 		if (unlikely(frame->blind && (own_flags & PORT_HIDES_TAGS)))
 			return PASS_VLAN;
@@ -180,7 +182,7 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 		out->here = here;
 	}
 	/* First, and for every frame: a host that roams announces itself with a broadcast. */
-	source = look_up_source(eth, lane.vid, own_flags, here);
+	source = look_up_source(frame, lane.vid, own_flags, here);
 	if (unlikely(source == SOURCE_MOVED))
 		return PASS_MOVED_SOURCE;
 	if (config.flags & CONFIG_WATCH)
@@ -193,7 +195,7 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 		return PASS_CONTROL;
 	if (unlikely((own_flags & PORT_PASS_TAGGED) && may_be_tagged(frame, eth, own_flags)))
 		return PASS_VLAN;
-	if ((config.flags & CONFIG_VLANS) && unlikely(!(here & VLAN_FORWARDS)))
+	if (frame->vlans && unlikely(!(here & VLAN_FORWARDS)))
 		return vlan_verdict(here);
 
 	find_station(&to, destination_number(eth), lane.vid);

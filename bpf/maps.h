@@ -49,9 +49,8 @@ enum config_flag {
 	CONFIG_LEASE = 1 << 2,	  /* pass everything once the lease has run out (clsact) */
 	CONFIG_TRACE = 1 << 3,	  /* write the decision to the answers map */
 	CONFIG_DRY_RUN = 1 << 4,	  /* decide, but count, mark and delete nothing */
-	CONFIG_VLANS = 1 << 5,	  /* mode mac: the bridge is VLAN-aware */
-	CONFIG_VLAN_AD = 1 << 6,	  /* its tags are 802.1ad, not 802.1Q */
-	CONFIG_WATCH = 1 << 7,	  /* redirect nothing: only notice who has moved here */
+	CONFIG_VLAN_AD = 1 << 5,	  /* VLAN-aware bridge: tags are 802.1ad, not 802.1Q */
+	CONFIG_WATCH = 1 << 6,	  /* redirect nothing: only notice who has moved here */
 };
 
 /* Flags of a port as it is now (port.flags). */

@@ -79,6 +79,13 @@ static __always_inline int find_in_line(struct station *out, __u32 number, __u64
 	return 0;
 }
 
+/* Seldom: only where a line is full, and for addresses that are unknown. */
+static __attribute__((noinline)) int find_in_second(struct station *out, __u32 line, __u64 rest)
+{
+	line ^= rest * SECOND_LINE >> (64 - config.line_bits) | 1;
+	return find_in_line(out, line, rest | STATION_VALID | STATION_OTHER);
+}
+
 /* Returns 0 and leaves *out alone if the address is unknown. */
 static __always_inline int find_station(struct station *out, __u64 address, __u32 vlan)
 {
@@ -87,10 +94,7 @@ static __always_inline int find_station(struct station *out, __u64 address, __u3
 	__u64 rest = mixed << config.line_bits;
 	__u32 line = mixed >> (64 - config.line_bits);
 
-	if (likely(find_in_line(out, line, rest | STATION_VALID)))
-		return 1;
-	line ^= rest * SECOND_LINE >> (64 - config.line_bits) | 1;
-	return find_in_line(out, line, rest | STATION_VALID | STATION_OTHER);
+	return likely(find_in_line(out, line, rest | STATION_VALID)) || find_in_second(out, line, rest);
 }
 
 #endif

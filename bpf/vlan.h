@@ -15,6 +15,7 @@ struct frame {
 	const void *data_end;
 	__u32 len;     /* bytes, all of them, also those behind data_end */
 	__u32 packets; /* what it counts as */
+	__u32 vlans;   /* constant: the bridge is VLAN-aware (mode mac) */
 	__u32 blind;   /* constant: a tag outside the data cannot be known (XDP) */
 	const struct __sk_buff *skb; /* that knows it; NULL in XDP */
 	__u32 any_len; /* segmented on its way out: no length limit */

@@ -1,8 +1,10 @@
 //go:build ignore
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * xdpl2's data path: the same decision at two hooks. Each port has a program of
- * its own, loaded with that port's constants (see struct port_config).
+ * xdpl2's data path: the same decision at two hooks, and for bridges with and
+ * without VLANs, since what the compiler knows costs less than what the verifier
+ * finds out. Each port has a program of its own, loaded with that port's
+ * constants (see struct port_config).
  */
 #include "decision.h"
 
@@ -10,14 +12,14 @@
  * XDP, native or generic. The packet is linear here: a program that does not
  * ask for fragments never sees them.
  */
-SEC("xdp")
-int xdpl2_xdp(struct xdp_md *ctx)
+static __always_inline int on_xdp(struct xdp_md *ctx, int vlans)
 {
 	struct frame frame = {
 		.data = (void *)(long)ctx->data,
 		.data_end = (void *)(long)ctx->data_end,
 		.len = ctx->data_end - ctx->data,
 		.packets = 1,
+		.vlans = vlans,
 		.blind = 1,
 	};
 	struct decision made = decide(&frame);
@@ -35,19 +37,31 @@ int xdpl2_xdp(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+SEC("xdp")
+int xdpl2_xdp(struct xdp_md *ctx)
+{
+	return on_xdp(ctx, 0);
+}
+
+SEC("xdp")
+int xdpl2_xdp_vlan(struct xdp_md *ctx)
+{
+	return on_xdp(ctx, 1);
+}
+
 /*
  * tc ingress. A frame that GRO put together goes on as one: what leaves is
  * segmented again by the egress device, and the bridge, too, lets such a frame
  * pass whatever its length (is_skb_forwardable).
  */
-SEC("tc")
-int xdpl2_tc(struct __sk_buff *ctx)
+static __always_inline int on_tc(struct __sk_buff *ctx, int vlans)
 {
 	struct frame frame = {
 		.data = (void *)(long)ctx->data,
 		.data_end = (void *)(long)ctx->data_end,
 		.len = ctx->len,
 		.packets = 1,
+		.vlans = vlans,
 		.skb = ctx,
 		.any_len = ctx->gso_size,
 	};
@@ -69,6 +83,18 @@ int xdpl2_tc(struct __sk_buff *ctx)
 	}
 	account(&made, &frame);
 	return action;
+}
+
+SEC("tc")
+int xdpl2_tc(struct __sk_buff *ctx)
+{
+	return on_tc(ctx, 0);
+}
+
+SEC("tc")
+int xdpl2_tc_vlan(struct __sk_buff *ctx)
+{
+	return on_tc(ctx, 1);
 }
 
 /*

@@ -10,8 +10,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
-
-	"github.com/xdpl2/xdpl2/bpf"
 )
 
 // Engine is where a program runs.
@@ -65,7 +63,7 @@ func (d *Datapath) Attach(engine Engine, ifindex int, p Program) (*Attachment, e
 }
 
 func (a *Attachment) attachXDP(p Program, flags link.XDPAttachFlags) error {
-	prog, err := a.d.load(bpf.DatapathProgXdpl2Xdp, p)
+	prog, err := a.d.load(a.engine, p)
 	if err != nil {
 		return err
 	}
@@ -85,7 +83,7 @@ func (a *Attachment) attachTC(p Program) error {
 	if a.d.noTCX {
 		return a.attachClsact(p)
 	}
-	prog, err := a.d.load(bpf.DatapathProgXdpl2Tc, p)
+	prog, err := a.d.load(a.engine, p)
 	if err != nil {
 		return err
 	}
@@ -109,7 +107,7 @@ func (a *Attachment) attachClsact(p Program) error {
 	if err := a.d.startLease(); err != nil {
 		return err
 	}
-	prog, err := a.d.load(bpf.DatapathProgXdpl2Tc, p)
+	prog, err := a.d.load(a.engine, p)
 	if err != nil {
 		return err
 	}
@@ -148,11 +146,7 @@ func (a *Attachment) Update(p Program) error {
 func (a *Attachment) Reload() error { return a.replace(a.program) }
 
 func (a *Attachment) replace(p Program) error {
-	name := bpf.DatapathProgXdpl2Xdp
-	if a.engine == EngineTC {
-		name = bpf.DatapathProgXdpl2Tc
-	}
-	prog, err := a.d.load(name, p)
+	prog, err := a.d.load(a.engine, p)
 	if err != nil {
 		return err
 	}

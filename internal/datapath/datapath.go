@@ -80,7 +80,7 @@ func Open(opts Options) (*Datapath, error) {
 	}
 	d.maps, d.renew = objs.DatapathMaps, objs.Xdpl2Renew
 	d.noTCX = opts.NoTCX || !haveTCX(objs.Xdpl2Tc)
-	if err = errors.Join(objs.Xdpl2Xdp.Close(), objs.Xdpl2Tc.Close()); err == nil {
+	if err = errors.Join(objs.Xdpl2Xdp.Close(), objs.Xdpl2XdpVlan.Close(), objs.Xdpl2Tc.Close(), objs.Xdpl2TcVlan.Close()); err == nil {
 		d.live, err = mapLive(objs.Live)
 	}
 	if err == nil {
@@ -148,7 +148,6 @@ func (p Program) config() bpf.DatapathPortConfig {
 	for flag, on := range map[bpf.DatapathConfigFlag]bool{
 		bpf.DatapathConfigFlagCONFIG_PASS_LOCAL: p.PassLocal,
 		bpf.DatapathConfigFlagCONFIG_PASS_GROUP: p.PassGroup,
-		bpf.DatapathConfigFlagCONFIG_VLANS:      p.VLANs,
 		bpf.DatapathConfigFlagCONFIG_VLAN_AD:    p.VLANAD,
 		bpf.DatapathConfigFlagCONFIG_WATCH:      p.Watch,
 		bpf.DatapathConfigFlagCONFIG_LEASE:      p.lease,
@@ -162,12 +161,27 @@ func (p Program) config() bpf.DatapathPortConfig {
 	return c
 }
 
+// nameOf is the object's program for an engine and a port.
+func nameOf(engine Engine, p Program) string {
+	vlans := p.VLANs && p.Mode == ModeMAC
+	switch {
+	case engine == EngineTC && vlans:
+		return bpf.DatapathProgXdpl2TcVlan
+	case engine == EngineTC:
+		return bpf.DatapathProgXdpl2Tc
+	case vlans:
+		return bpf.DatapathProgXdpl2XdpVlan
+	}
+	return bpf.DatapathProgXdpl2Xdp
+}
+
 // load specialises and loads one of the object's programs. The constants are
 // frozen before the verifier runs, so it removes the branches that this port
 // never takes.
-func (d *Datapath) load(name string, p Program) (*ebpf.Program, error) {
+func (d *Datapath) load(engine Engine, p Program) (*ebpf.Program, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
+	name := nameOf(engine, p)
 	spec := d.spec.Copy()
 	for other := range spec.Programs {
 		if other != name {

@@ -13,8 +13,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
-
-	"github.com/xdpl2/xdpl2/bpf"
 )
 
 // The world of these tests: slot 0 is the port that frames arrive at; a is
@@ -372,12 +370,8 @@ func runDecisions(t *testing.T, cases []decisionCase) {
 
 func traced(t *testing.T, d *Datapath, engine Engine, p Program) *ebpf.Program {
 	t.Helper()
-	name := bpf.DatapathProgXdpl2Xdp
-	if engine == EngineTC {
-		name = bpf.DatapathProgXdpl2Tc
-	}
 	p.trace = true
-	prog, err := d.load(name, p)
+	prog, err := d.load(engine, p)
 	must(t, err)
 	t.Cleanup(func() { prog.Close() })
 	return prog
@@ -547,9 +541,9 @@ func TestAttachToNothing(t *testing.T) {
 func BenchmarkDecision(b *testing.B) {
 	d := world(b)
 	f := frame(mac("02:00:00:00:00:0b"), a, ip4, 64)
-	for _, name := range []string{bpf.DatapathProgXdpl2Xdp, bpf.DatapathProgXdpl2Tc} {
-		b.Run(name, func(b *testing.B) {
-			prog, err := d.load(name, macMode)
+	for _, engine := range []Engine{EngineGeneric, EngineTC} {
+		b.Run(string(engine), func(b *testing.B) {
+			prog, err := d.load(engine, macMode)
 			must(b, err)
 			defer prog.Close()
 			_, perRun, err := prog.Benchmark(f, b.N, b.ResetTimer)

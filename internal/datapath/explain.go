@@ -49,11 +49,7 @@ func (d *Datapath) Explain(engine Engine, p Program, frame []byte) (Decision, er
 // run has the kernel run a traced program (BPF_PROG_TEST_RUN) once.
 func (d *Datapath) run(engine Engine, p Program, frame []byte, context any) (Decision, error) {
 	p.trace = true
-	name := bpf.DatapathProgXdpl2Xdp
-	if engine == EngineTC {
-		name = bpf.DatapathProgXdpl2Tc
-	}
-	prog, err := d.load(name, p)
+	prog, err := d.load(engine, p)
 	if err != nil {
 		return Decision{}, err
 	}

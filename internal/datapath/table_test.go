@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-
-	"github.com/xdpl2/xdpl2/bpf"
 )
 
 func tableFor(t testing.TB, most int) *table {
@@ -228,10 +226,9 @@ func TestTableInPrograms(t *testing.T) {
 		}
 	}
 	for _, engine := range []Engine{EngineGeneric, EngineTC} {
-		name := map[Engine]string{EngineGeneric: bpf.DatapathProgXdpl2Xdp, EngineTC: bpf.DatapathProgXdpl2Tc}[engine]
 		p := macMode
 		p.trace = true
-		prog, err := d.load(name, p)
+		prog, err := d.load(engine, p)
 		must(t, err)
 		defer prog.Close()
 		seconds := 0

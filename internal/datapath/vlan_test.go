@@ -188,7 +188,7 @@ func TestXDPChangesTags(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			must(t, d.SetPort(in, Port{Ifindex: loopback, Flags: usual, MaxLen: mtu1500, PVID: c.pvid}))
-			prog, err := d.load(bpf.DatapathProgXdpl2Xdp, Program{Slot: in, Mode: ModeMAC, VLANs: true, VLANAD: c.ad})
+			prog, err := d.load(EngineGeneric, Program{Slot: in, Mode: ModeMAC, VLANs: true, VLANAD: c.ad})
 			must(t, err)
 			defer prog.Close()
 			out := make([]byte, 256)
