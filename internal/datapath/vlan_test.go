@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
-
-	"github.com/xdpl2/xdpl2/bpf"
 )
 
 // The world of a VLAN-aware bridge: slot 0 (in) and the others in VLAN 10
