@@ -122,11 +122,16 @@ type DatapathState struct {
 	LeaseLength  uint64
 }
 
-type DatapathStationLine struct {
+type DatapathStation struct {
 	_      structs.HostLayout
-	Word   [5]uint64
-	Seen   [5]uint32
+	Word   uint64
+	Seen   uint32
 	Unused DatapathStationWord
+}
+
+type DatapathStationLine struct {
+	_       structs.HostLayout
+	Station [4]DatapathStation
 }
 
 type DatapathStationWord uint32
@@ -139,7 +144,8 @@ const (
 	DatapathStationWordSTATION_ANSWER DatapathStationWord = 511
 	DatapathStationWordSTATION_VALID  DatapathStationWord = 512
 	DatapathStationWordSTATION_OTHER  DatapathStationWord = 1024
-	DatapathStationWordSTATION_WAYS   DatapathStationWord = 5
+	DatapathStationWordSTATION_WAYS   DatapathStationWord = 4
+	DatapathStationWordSTATION_FOLD   DatapathStationWord = 32
 )
 
 type DatapathTagChange uint32

@@ -54,22 +54,24 @@ static __always_inline int teaches(const struct frame *frame, __u32 own_flags, _
 static __always_inline enum source look_up_source(const struct frame *frame, __u32 vid,
 						  __u32 own_flags, __u32 here)
 {
-	struct station from = {};
+	struct station *from;
 	__u32 epoch;
+	__u64 word;
 
-	if (!find_station(&from, source_number(frame->data), vid))
+	from = find_station(&word, source_number(frame->data), vid);
+	if (!from)
 		return SOURCE_UNKNOWN;
-	if (unlikely((from.word & (STATION_SLOT | STATION_LOCAL)) != config.slot)) {
-		if (!(from.word & (STATION_LOCAL | STATION_STAY)) && !(config.flags & CONFIG_DRY_RUN) &&
+	if (unlikely((word & (STATION_SLOT | STATION_LOCAL)) != config.slot)) {
+		if (!(word & (STATION_LOCAL | STATION_STAY)) && !(config.flags & CONFIG_DRY_RUN) &&
 		    teaches(frame, own_flags, here))
-			*from.place = 0;
+			from->word = 0;
 		return SOURCE_MOVED;
 	}
-	if (unlikely(from.word & STATION_UNSURE))
+	if (unlikely(word & STATION_UNSURE))
 		return SOURCE_UNKNOWN;
 	epoch = live.state.epoch;
-	if (unlikely(*from.seen != epoch) && !(config.flags & CONFIG_DRY_RUN))
-		*from.seen = epoch;
+	if (unlikely(from->seen != epoch) && !(config.flags & CONFIG_DRY_RUN))
+		from->seen = epoch;
 	return SOURCE_KNOWN;
 }
 
@@ -168,8 +170,8 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 {
 	struct lane lane = { .proto = eth->h_proto };
 	__u32 own_flags = own->flags, here = 0;
-	struct station to = {};
 	enum source source;
+	__u64 to;
 
 	if (frame->vlans) {
 		/* A tag that may be hidden, and what VLAN it is then, nobody can tell. */
@@ -199,13 +201,13 @@ static __always_inline __u32 decide_mac(struct decision *out, const struct frame
 		return vlan_verdict(here);
 
 	find_station(&to, destination_number(eth), lane.vid);
-	if (unlikely(to.word & STATION_LOCAL))
+	if (unlikely(to & STATION_LOCAL))
 		return PASS_LOCAL;
 	if (unlikely(source != SOURCE_KNOWN))
 		return is_valid_source(eth->h_source) ? PASS_UNKNOWN_SOURCE : PASS_MALFORMED;
-	if (unlikely(!to.word || (to.word & STATION_UNSURE)))
+	if (unlikely(!to || (to & STATION_UNSURE)))
 		return PASS_UNKNOWN_DESTINATION;
-	return leave_by(out, frame, &lane, station_slot(&to), own_flags);
+	return leave_by(out, frame, &lane, to & STATION_SLOT, own_flags);
 }
 
 /* A wire carries what comes, tags included, whatever the bridge's VLANs are. */
@@ -213,7 +215,7 @@ static __always_inline __u32 decide_port(struct decision *out, const struct fram
 					 const struct ethhdr *eth, __u32 own_flags)
 {
 	const struct lane any = {};
-	struct station to = {};
+	__u64 to;
 
 	if (unlikely((own_flags & PORT_STOPS) != PORT_GOES))
 		return port_verdict(own_flags);
@@ -228,7 +230,7 @@ static __always_inline __u32 decide_port(struct decision *out, const struct fram
 			return PASS_GROUP;
 	} else if (config.flags & CONFIG_PASS_LOCAL) {
 		find_station(&to, destination_number(eth), 0);
-		if (to.word & STATION_LOCAL)
+		if (to & STATION_LOCAL)
 			return PASS_LOCAL;
 	}
 	return leave_by(out, frame, &any, config.target, own_flags);

@@ -94,10 +94,11 @@ enum station_word {
 	STATION_ANSWER = STATION_SLOT | STATION_LOCAL | STATION_STAY | STATION_UNSURE,
 	STATION_VALID = 1 << 9,
 	STATION_OTHER = 1 << 10, /* it is in its second line */
-	STATION_WAYS = 5,	 /* words in a line */
+	STATION_WAYS = 4,	 /* stations in a line */
+	STATION_FOLD = 32,
 };
 
-#define SECOND_LINE 0x9e3779b97f4a7c15ULL /* mixes the rest into the number of the second line */
+#define STATION_MIX 0x9e3779b97f4a7c15ULL /* an odd number; of no meaning */
 
 /* Constants of one loaded program: one port, one mode. */
 struct port_config {
@@ -109,11 +110,16 @@ struct port_config {
 	__u64 multiplier; /* mixes addresses: an odd number times 16 */
 };
 
+/* A station and its mark. */
+struct station {
+	__u64 word; /* enum station_word, and the rest of the address; 0: nobody */
+	__u32 seen; /* the epoch in which it last sent a frame */
+	enum station_word unused; /* the type's name, for the Go bindings */
+};
+
 /* A cache line of the station table. */
 struct station_line {
-	__u64 word[STATION_WAYS];
-	__u32 seen[STATION_WAYS]; /* the epoch in which each last sent a frame */
-	enum station_word unused; /* the type's name, for the Go bindings */
+	struct station station[STATION_WAYS];
 };
 
 struct port {

@@ -4,16 +4,15 @@
  * must cost little: one cache line an address, and no call of a helper (a
  * kernel hash map costs three times as much).
  *
- * The table is an array of lines, and a line holds five words and their marks in
- * 64 bytes. A word is a whole station:
+ * The table is an array of lines of 64 bytes, and a line has room for four
+ * stations: a word and a mark each. The word is the whole station:
  *
  *	63               11    10      9     8 - 6   5 - 0
  *	| rest of address | OTHER | VALID | flags | slot |
  *
- * An address with its VLAN is a number of 60 bits. Multiplied by an odd number
- * it becomes another one, and none is lost: the upper bits say which line, and
- * the rest is kept in the word, so that a word tells its address without holding
- * all of it. Where the line is full the station is in a second one, which
+ * An address with its VLAN is a number of 60 bits. Mixed, it becomes another one,
+ * and none is lost: the upper bits say which line, and the rest is kept in the
+ * word, so that a word tells its address without holding all of it. Where the line is full the station is in a second one, which
  * follows from the rest (bit OTHER).
  *
  * A word is read and written at once: a reader sees a station as it was or as it
@@ -27,17 +26,6 @@
 
 #include "headers/ether.h"
 #include "maps.h"
-
-struct station {
-	__u64 word;   /* 0: there is none */
-	__u64 *place; /* of the word */
-	__u32 *seen;  /* its mark */
-};
-
-static __always_inline __u32 station_slot(const struct station *s)
-{
-	return s->word & STATION_SLOT;
-}
 
 /*
  * An address as a number of 48 bits in the byte order of the machine. Where the
@@ -58,43 +46,61 @@ static __always_inline __u64 source_number(const struct ethhdr *eth)
 	return IS_LITTLE_ENDIAN ? four | two << 32 : four << 16 | two;
 }
 
-static __always_inline int find_in_line(struct station *out, __u32 number, __u64 wanted)
+static __always_inline struct station *find_in_line(__u64 *word, __u32 number, __u64 wanted)
 {
 	struct station_line *line = bpf_map_lookup_elem(&stations, &number);
 	__u32 way;
 
 	if (!line)
-		return 0;
+		return NULL;
 #pragma unroll
 	for (way = 0; way < STATION_WAYS; way++) {
-		__u64 word = line->word[way];
-
-		if ((word & ~(__u64)STATION_ANSWER) == wanted) {
-			out->word = word;
-			out->place = &line->word[way];
-			out->seen = &line->seen[way];
-			return 1;
-		}
+		*word = read_once(line->station[way].word);
+		if ((*word & ~(__u64)STATION_ANSWER) == wanted)
+			return &line->station[way];
 	}
-	return 0;
+	return NULL;
 }
 
 /* Seldom: only where a line is full, and for addresses that are unknown. */
-static __attribute__((noinline)) int find_in_second(struct station *out, __u32 line, __u64 rest)
+static __attribute__((noinline)) struct station *find_in_second(__u32 number, __u64 wanted)
 {
-	line ^= rest * SECOND_LINE >> (64 - config.line_bits) | 1;
-	return find_in_line(out, line, rest | STATION_VALID | STATION_OTHER);
+	__u64 word;
+
+	return find_in_line(&word, number, wanted);
 }
 
-/* Returns 0 and leaves *out alone if the address is unknown. */
-static __always_inline int find_station(struct station *out, __u64 address, __u32 vlan)
+/*
+ * Spreads the addresses of a network, which may differ in any few bits, over all
+ * bits. The multiplier ends in four zero bits, so that the 60 bits of the result
+ * are the upper ones. Every step can be undone.
+ */
+static __always_inline __u64 mix(__u64 key)
 {
-	/* The multiplier ends in four zero bits, so that the 60 bits are the upper ones. */
-	__u64 mixed = (address | (__u64)vlan << 48) * config.multiplier;
-	__u64 rest = mixed << config.line_bits;
-	__u32 line = mixed >> (64 - config.line_bits);
+	key = (key ^ key >> STATION_FOLD) * config.multiplier;
+	return (key ^ (key >> STATION_FOLD & ~0xfULL)) * STATION_MIX;
+}
 
-	return likely(find_in_line(out, line, rest | STATION_VALID)) || find_in_second(out, line, rest);
+/* Returns NULL if an address is unknown; what its word was is read only once. */
+static __always_inline struct station *find_station(__u64 *word, __u64 address, __u32 vlan)
+{
+	__u64 mixed = mix(address | (__u64)vlan << 48);
+	__u64 rest = mixed << config.line_bits, wanted = rest | STATION_VALID;
+	__u32 number = mixed >> (64 - config.line_bits);
+	struct station *found = find_in_line(word, number, wanted);
+
+	if (likely(found))
+		return found;
+	number ^= rest * STATION_MIX >> (64 - config.line_bits) | 1;
+	wanted |= STATION_OTHER;
+	found = find_in_second(number, wanted);
+	if (found) {
+		*word = read_once(found->word);
+		if ((*word & ~(__u64)STATION_ANSWER) == wanted)
+			return found;
+	}
+	*word = 0;
+	return NULL;
 }
 
 #endif

@@ -24,6 +24,9 @@ typedef __u32 __wsum;
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* Read exactly once: what is read may change at any time. */
+#define read_once(x) (*(const volatile typeof(x) *)&(x))
+
 /* BTF-defined maps: see the kernel's Documentation/bpf/map_*.rst. */
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name

@@ -29,11 +29,13 @@ const (
 	wordLocal   = uint64(bpf.DatapathStationWordSTATION_LOCAL)
 	wordStay    = uint64(bpf.DatapathStationWordSTATION_STAY)
 	wordUnsure  = uint64(bpf.DatapathStationWordSTATION_UNSURE)
-	secondLine  = uint64(0x9e37_79b9_7f4a_7c15) // SECOND_LINE
-	numberBits  = 60                            // of an address with its VLAN
+	mixer       = uint64(0x9e37_79b9_7f4a_7c15) // STATION_MIX
+	foldBits    = uint(bpf.DatapathStationWordSTATION_FOLD)
+	numberBits  = 60 // of an address with its VLAN
 	leastBits   = 7
 	leastLines  = 1 << leastBits // fewer would leave the rest no room in a word
 	linesFilled = 2              // stations a line has if there are as many as allowed
+	deepest     = 2              // lines that are looked at behind two full ones
 )
 
 type line = bpf.DatapathStationLine
@@ -45,7 +47,8 @@ type table struct {
 	lines      []line
 	bits       uint   // there are 2^bits lines
 	multiplier uint64 // odd, of 60 bits
-	inverse    uint64 // of the multiplier, modulo 2^60
+	inverse    uint64 // of the multiplier, modulo 2^64
+	unmixer    uint64 // the inverse of mixer
 
 	mu    sync.Mutex // one writer
 	most  int        // stations
@@ -70,11 +73,18 @@ func newTable(lines []line, most int) (*table, error) {
 	}
 	t := &table{lines: lines, bits: uint(bits.Len(uint(len(lines)))) - 1, most: most}
 	t.multiplier = binary.NativeEndian.Uint64(lot[:])>>(64-numberBits) | 1
-	t.inverse = 1
-	for range 6 { // Newton: each step doubles the number of bits that are right
-		t.inverse *= 2 - t.multiplier*t.inverse
-	}
+	t.inverse, t.unmixer = inverse(t.multiplier), inverse(mixer)
 	return t, nil
+}
+
+// inverse is by what a product with an odd number is multiplied to have the
+// other number again, modulo 2^64.
+func inverse(odd uint64) uint64 {
+	x := uint64(1)
+	for range 6 { // Newton: each step doubles the number of bits that are right
+		x *= 2 - odd*x
+	}
+	return x
 }
 
 // mapTable makes a table of a map's memory.
@@ -107,13 +117,13 @@ func (t *table) unmap() error {
 // place is where an address belongs: its first line, and its word there
 // without an answer.
 func (t *table) place(k StationKey) (number uint64, word uint64) {
-	mixed := numberOf(k) * (t.multiplier << (64 - numberBits))
+	mixed := t.mix(numberOf(k))
 	return mixed >> (64 - t.bits), mixed<<t.bits | wordValid
 }
 
 // second is the other line of a word's address, whichever it is in.
 func (t *table) second(number, word uint64) uint64 {
-	return number ^ (word&wordRest*secondLine>>(64-t.bits) | 1)
+	return number ^ (word&wordRest*mixer>>(64-t.bits) | 1)
 }
 
 // keyOf is the address of a word that is in a line.
@@ -122,7 +132,24 @@ func (t *table) keyOf(number, word uint64) StationKey {
 		number = t.second(number, word)
 	}
 	mixed := number<<(64-t.bits) | word&wordRest>>t.bits
-	return keyOf(mixed >> (64 - numberBits) * t.inverse & (1<<numberBits - 1))
+	return keyOf(t.unmix(mixed))
+}
+
+// mix does what the programs do with an address; see bpf/stations.h.
+func (t *table) mix(number uint64) uint64 {
+	mixed := fold(number) * t.multiplier << (64 - numberBits)
+	return fold(mixed>>(64-numberBits)) << (64 - numberBits) * mixer
+}
+
+func (t *table) unmix(mixed uint64) uint64 {
+	number := fold(mixed * t.unmixer >> (64 - numberBits))
+	return fold(number * t.inverse & (1<<numberBits - 1))
+}
+
+// fold is its own inverse, since it folds more than half of the number's bits
+// away.
+func fold(number uint64) uint64 {
+	return number ^ number>>foldBits
 }
 
 // numberOf is an address as the programs read it: 48 bits in the machine's
@@ -157,8 +184,8 @@ type spot struct {
 }
 
 func (t *table) spot(number uint64, way int) spot {
-	l := &t.lines[number]
-	return spot{&l.Word[way], &l.Seen[way]}
+	s := &t.lines[number].Station[way]
+	return spot{&s.Word, &s.Seen}
 }
 
 func (s spot) low() *uint32 { return &(*[2]uint32)(unsafe.Pointer(s.word))[lowHalf] }
@@ -268,8 +295,8 @@ func (t *table) put(k StationKey, s Station) bool {
 		second := t.second(number, word)
 		if at, ok = t.freeIn(second); ok {
 			word |= wordOther
-		} else if at, ok = t.makeRoom(number); !ok {
-			if at, ok = t.makeRoom(second); !ok {
+		} else if at, ok = t.makeRoom(number, deepest); !ok {
+			if at, ok = t.makeRoom(second, deepest); !ok {
 				return false
 			}
 			word |= wordOther
@@ -281,15 +308,21 @@ func (t *table) put(k StationKey, s Station) bool {
 	return true
 }
 
-// makeRoom moves a station of a full line to its other line.
-func (t *table) makeRoom(number uint64) (spot, bool) {
+// makeRoom moves a station of a full line to its other line, where it may have
+// to make room as well. Three lines deep it finds room as good as always.
+func (t *table) makeRoom(number uint64, depth int) (spot, bool) {
 	for way := range ways {
 		from := t.spot(number, way)
 		word := from.load()
 		if word == 0 { // cleared by a program just now
 			return from, true
 		}
-		if to, ok := t.freeIn(t.second(number, word)); ok {
+		second := t.second(number, word)
+		to, ok := t.freeIn(second)
+		if !ok && depth > 0 {
+			to, ok = t.makeRoom(second, depth-1)
+		}
+		if ok && from.load() == word { // it may have been moved itself
 			move(from, to, word)
 			return from, true
 		}

@@ -78,7 +78,7 @@ func saidOf(i int) Station {
 // TestTableChanges compares random changes with a map of Go's, in a table that
 // is so small that stations are moved all the time.
 func TestTableChanges(t *testing.T) {
-	const most = 450 // of 640 places: fuller than linesFor would have it
+	const most = 400 // of 512 places: fuller than linesFor would have it
 	r := rand.New(rand.NewPCG(1, 2))
 	tab, err := newTable(make([]line, leastLines), most)
 	must(t, err)
@@ -166,11 +166,11 @@ func TestTableMoved(t *testing.T) {
 // TestTableReaders: whoever reads while stations change sees each as it was or
 // as it is.
 func TestTableReaders(t *testing.T) {
-	tab, err := newTable(make([]line, leastLines), 450)
+	tab, err := newTable(make([]line, leastLines), 400)
 	must(t, err)
 	// Each has one slot, whatever else is said of it.
 	slot := func(i int) uint32 { return uint32(i % MaxPorts) }
-	for i := range 400 {
+	for i := range 380 {
 		tab.put(addressed(uint64(i), 0), Station{Slot: slot(i)})
 	}
 	stop := make(chan struct{})
@@ -183,7 +183,7 @@ func TestTableReaders(t *testing.T) {
 					return
 				default:
 				}
-				i %= 450
+				i %= 420
 				if s, ok := tab.get(addressed(uint64(i), 0)); ok && s.Slot != slot(i) {
 					t.Errorf("station %d is behind slot %d, want %d", i, s.Slot, slot(i))
 					return
@@ -193,7 +193,7 @@ func TestTableReaders(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 300_000 {
-		i := r.IntN(450)
+		i := r.IntN(420)
 		if k := addressed(uint64(i), 0); r.IntN(2) == 0 {
 			tab.put(k, Station{Slot: slot(i), Stay: r.IntN(2) == 0})
 		} else {
