@@ -18,8 +18,12 @@ import (
 	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
-// runs is how often a program is run at a time: some ten milliseconds.
-const runs = 200_000
+// runs is how often a program is run at a time, some ten milliseconds, and
+// runsTogether how often on each of several CPUs: they do not begin as one.
+const (
+	runs         = 200_000
+	runsTogether = 1_000_000
+)
 
 // attachedProgram opens the program that the daemon has attached to a device.
 func attachedProgram(ns *netns.NS, device, engine string) (*ebpf.Program, error) {
@@ -63,14 +67,14 @@ func onCPU(cpu int, f func() error) error {
 }
 
 // timeRun has the kernel run a program and returns what one run takes, in ns.
-func timeRun(p *ebpf.Program, frame []byte) (float64, error) {
+func timeRun(p *ebpf.Program, frame []byte, n uint32) (float64, error) {
 	began := time.Now()
-	_, err := p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs})
+	_, err := p.Run(&ebpf.RunOptions{Data: frame, Repeat: n})
 	took := time.Since(began)
 	if err != nil {
 		return 0, fmt.Errorf("run program: %w", err)
 	}
-	return float64(took.Nanoseconds()) / runs, nil
+	return float64(took.Nanoseconds()) / float64(n), nil
 }
 
 // programs are the daemon's and the bare ones, by name, opened for running.
@@ -193,7 +197,7 @@ func (p *programs) round(s *series) error {
 	}
 	sum := map[string]float64{}
 	for _, i := range order {
-		ns, err := timeRun(p.byName[p.names[i]], p.frame)
+		ns, err := timeRun(p.byName[p.names[i]], p.frame, runs)
 		if err != nil {
 			return err
 		}
@@ -224,17 +228,17 @@ func timeTogether(p *ebpf.Program, frame []byte, cpus []int) (float64, error) {
 			errs[i] = onCPU(cpu, func() (err error) {
 				here()
 				ready.Wait()
-				if _, err = p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs / 10}); err != nil {
+				if _, err = p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs}); err != nil {
 					return err
 				}
-				ns[i], err = timeRun(p, frame)
+				ns[i], err = timeRun(p, frame, runsTogether)
 				through()
 				for err == nil {
 					select {
 					case <-finished:
 						return nil
 					default:
-						_, err = p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs / 20})
+						_, err = p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs / 10})
 					}
 				}
 				return err

@@ -52,7 +52,7 @@ type command struct {
 func commands() []*command {
 	return []*command{
 		daemonCommand(), statusCommand(), portsCommand(), stationsCommand(), countersCommand(),
-		explainCommand(), topCommand(), eventsCommand(), reloadCommand(), checkCommand(), cleanupCommand(), versionCommand(),
+		explainCommand(), topCommand(), eventsCommand(), captureCommand(), reloadCommand(), checkCommand(), cleanupCommand(), versionCommand(),
 	}
 }
 

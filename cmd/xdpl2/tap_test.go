@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -78,6 +81,81 @@ func TestCaptureByHand(t *testing.T) {
 	}
 	must(t, os.Remove(staged)) // uci revert
 	reload(b)
+	engine("generic")
+	if got := look(t, b, true); got != seenByXDP {
+		t.Errorf("after it: %+v, want %+v", got, seenByXDP)
+	}
+}
+
+// TestCapture: during `xdpl2 capture` taps see what they do not see otherwise,
+// and each port has its engine again when it ends, also by SIGKILL, and with
+// two of them when both have ended.
+func TestCapture(t *testing.T) {
+	l := lab.ForTest(t, lab.Options{NoIPv6: true})
+	b := newBox(t, l, confOf("generic"))
+	b.start()
+	b.learn(l.Hosts[0], l.Hosts[1])
+	engine := func(name string) {
+		t.Helper()
+		b.wait("engine "+name, func() bool {
+			for _, p := range b.status().Ports {
+				if p.State != api.Accelerating || p.Engine != name {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	engine("generic")
+	// A tcpdump that tells its arguments and then waits to be ended.
+	dir := t.TempDir()
+	script := "#!/bin/sh\necho \"$@\" >" + dir + "/args.new\nmv " + dir + "/args.new " + dir + "/args\n" +
+		"trap 'touch " + dir + "/ended; exit 0' TERM\nwhile :; do sleep 0.1; done\n"
+	must(t, os.WriteFile(filepath.Join(dir, "tcpdump"), []byte(script), 0o700))
+	b.env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
+	var said bytes.Buffer
+	capture := func(args ...string) *exec.Cmd {
+		cmd := b.program()
+		cmd.Args = append(append(cmd.Args, "capture"), args...)
+		if len(args) == 0 {
+			pipe, err := cmd.StderrPipe()
+			must(t, err)
+			defer func() {
+				line, err := bufio.NewReader(pipe).ReadString('\n')
+				must(t, err)
+				said.WriteString(line)
+			}()
+		}
+		must(t, l.Router.Start(cmd))
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+		return cmd
+	}
+	first := capture("eth2", "-n", "port", "53")
+	engine("tc")
+	if why := b.portStatus("eth1").Engines["generic"]; why != "frames are being captured, and taps see those of tc only" {
+		t.Errorf("why not generic: %q", why)
+	}
+	if got := look(t, b, true); got != seenByTC {
+		t.Errorf("during the capture: %+v, want %+v", got, seenByTC)
+	}
+	b.wait("tcpdump to start", func() bool { _, err := os.Stat(dir + "/args"); return err == nil })
+	args, err := os.ReadFile(dir + "/args")
+	must(t, err)
+	if got, want := string(args), "-i eth2 -n port 53\n"; got != want {
+		t.Errorf("tcpdump got %q, want %q", got, want)
+	}
+	second := capture() // for other programs
+	contains(t, said.String(), "All ports use tc")
+	must(t, first.Process.Kill())
+	_ = first.Wait()
+	if got := b.portStatus("eth1").Engine; got != "tc" {
+		t.Errorf("while the second capture goes on: engine %s", got)
+	}
+	b.wait("tcpdump to end", func() bool { _, err := os.Stat(dir + "/ended"); return err == nil })
+	must(t, second.Process.Signal(os.Interrupt))
+	if err := second.Wait(); err != nil {
+		t.Errorf("an interrupted capture: %v", err)
+	}
 	engine("generic")
 	if got := look(t, b, true); got != seenByXDP {
 		t.Errorf("after it: %+v, want %+v", got, seenByXDP)

@@ -33,6 +33,13 @@ type Service interface {
 	Events(ctx context.Context) (<-chan Event, error)
 }
 
+// Capturer is a service that lets taps (tcpdump) see every frame for a while.
+type Capturer interface {
+	// Capture has every port use an engine whose frames taps see, tc, until the
+	// context ends. It returns when that is so.
+	Capture(ctx context.Context) error
+}
+
 // The states of a port.
 const (
 	// Accelerating: its frames go through the fast path.

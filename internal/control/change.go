@@ -36,7 +36,7 @@ func (c *Controller) reconcileProgram(p *port) {
 		return
 	}
 	f := c.factsOf(p)
-	all := candidates(f)
+	all := c.visible(&f, candidates(f))
 	var failed error
 	for _, e := range all {
 		if e.why != "" {
@@ -48,6 +48,7 @@ func (c *Controller) reconcileProgram(p *port) {
 		}
 		if err == nil {
 			c.nameEngines(p, f, all)
+			c.nameCapture(p)
 			c.nameHiddenTags(p)
 			return
 		}

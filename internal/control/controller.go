@@ -73,6 +73,7 @@ type Controller struct {
 	replaced replaced
 	events   *events
 	resizing bool // stations come again that never went
+	captures int  // who looks at frames with a tap (capture.go)
 	adapting adapting
 }
 

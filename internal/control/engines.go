@@ -96,6 +96,8 @@ func (c *Controller) allows(p *port) (why string, ok bool) {
 	switch {
 	case p.section == nil || p.state != api.Accelerating || p.attachment == nil:
 		return "the port is not accelerated", false
+	case c.captures > 0:
+		return capturing, false
 	case p.attachment.Engine() == datapath.EngineNative:
 		return "native is in use", false
 	}

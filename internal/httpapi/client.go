@@ -25,7 +25,10 @@ type Client struct {
 	path string
 }
 
-var _ api.Service = (*Client)(nil)
+var (
+	_ api.Service  = (*Client)(nil)
+	_ api.Capturer = (*Client)(nil)
+)
 
 // NewClient returns a client for the daemon with a run directory.
 func NewClient(runDir string) *Client {
@@ -93,6 +96,17 @@ func (c *Client) Events(ctx context.Context) (<-chan api.Event, error) {
 		}
 	}()
 	return events, nil
+}
+
+// Capture implements api.Capturer.
+func (c *Client) Capture(ctx context.Context) error {
+	resp, err := c.request(ctx, http.MethodGet, "capture", nil)
+	if err != nil {
+		return err
+	}
+	// Closing the connection is what ends it; so does the end of this process.
+	context.AfterFunc(ctx, func() { resp.Body.Close() })
+	return nil
 }
 
 // ask calls a method.

@@ -7,6 +7,7 @@
 //	GET  /v1/METHOD?ARGUMENT=VALUE&...   for each method of package api
 //	POST /v1/METHOD                      for those that change something
 //	GET  /v1/events                      a stream of events, one JSON object a line
+//	GET  /v1/capture                     taps see every frame until the caller goes
 //	GET  /metrics                        package metrics, for Prometheus
 //
 // An answer other than 200 carries an api.Failure.
@@ -106,6 +107,9 @@ func Handler(s api.Service) http.Handler {
 	}
 	mux.Handle("GET /metrics", metrics.Handler(s))
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { stream(w, r, s) })
+	if capturer, ok := s.(api.Capturer); ok {
+		mux.HandleFunc("GET /v1/capture", func(w http.ResponseWriter, r *http.Request) { capture(w, r, capturer) })
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusNotFound, &api.Failure{Text: "no such path or method: " + r.Method + " " + r.URL.Path, Kind: api.FailedUsage})
 	})
@@ -158,6 +162,20 @@ func stream(w http.ResponseWriter, r *http.Request, s api.Service) {
 			return
 		}
 	}
+}
+
+// capture tells the caller when taps see every frame, and keeps it so until the
+// caller goes, however it goes.
+func capture(w http.ResponseWriter, r *http.Request, s api.Capturer) {
+	if err := s.Capture(r.Context()); err != nil {
+		refuse(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		return
+	}
+	<-r.Context().Done()
 }
 
 var codes = map[string]int{
