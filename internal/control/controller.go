@@ -253,7 +253,7 @@ func (c *Controller) reload() (*api.ReloadResult, error) {
 	c.setLevel()
 	if before.Main.MaxStations != cfg.Main.MaxStations {
 		if err := c.resize(cfg.Main.MaxStations); err != nil {
-			c.log.Error("the station map keeps its size", "error", err)
+			c.log.Error("the station table keeps its size", "error", err)
 		}
 	}
 	c.arrangeAnew()

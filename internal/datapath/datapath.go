@@ -30,7 +30,7 @@ const defaultStations = 4096
 
 // Options of a data path.
 type Options struct {
-	// MaxStations bounds the station map, 1 to 1,048,576; 0 means
+	// MaxStations bounds the station table, 1 to 1,048,576; 0 means
 	// 4096.
 	MaxStations uint32
 	// NoTCX makes the tc engine use clsact filters where tcx exists, too.

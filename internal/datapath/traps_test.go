@@ -20,7 +20,7 @@ func TestObjectAvoidsLosingRedirects(t *testing.T) {
 	must(t, err)
 	for name, m := range spec.Maps {
 		switch m.Type {
-		case ebpf.Hash, ebpf.Array, ebpf.PerCPUArray, ebpf.DevMap:
+		case ebpf.Array, ebpf.PerCPUArray, ebpf.DevMap:
 		default:
 			t.Errorf("map %s is a %s, which no kernel here was tested with", name, m.Type)
 		}

@@ -4,6 +4,7 @@ package parity
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"github.com/xdpl2/xdpl2/internal/ether"
@@ -33,6 +34,9 @@ func roaming(moves int) *Scenario {
 // moves the daemon has not heard of yet.
 func TestRoamingFast(t *testing.T) {
 	netns.Require(t)
+	if inGuest && runtime.NumCPU() > 1 {
+		t.Skip("not for guests with two emulated CPUs: the host may stop the one that carries a frame for longer than a station waits to be confirmed")
+	}
 	for i, engine := range []string{"generic", "tc"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
