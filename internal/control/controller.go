@@ -35,8 +35,11 @@ type Options struct {
 	// FrameCost is taken for the CPU time of a frame with each engine, instead of
 	// what the clocks say. It is for tests of what follows from that.
 	FrameCost map[string]time.Duration
-	Log       *slog.Logger
-	Level     *slog.LevelVar // set from option log_level; may be nil
+	// TrustFrames takes it for granted that what virtual devices hand over is
+	// finished, as on a wire. It is for tests that see to it.
+	TrustFrames bool
+	Log         *slog.Logger
+	Level       *slog.LevelVar // set from option log_level; may be nil
 	// Applied is called with each configuration that a reload has put into
 	// force; it must not wait for the controller. May be nil.
 	Applied func(*config.Config)
@@ -291,10 +294,8 @@ func (c *Controller) resize(n uint32) error {
 	c.reconcile()
 	c.resizing = false
 	for _, p := range c.ports {
-		for _, a := range []*datapath.Attachment{p.attachment, p.watcher} {
-			if a != nil {
-				err = errors.Join(err, a.Reload())
-			}
+		for _, a := range p.attachments() {
+			err = errors.Join(err, a.Reload())
 		}
 	}
 	return errors.Join(err, old.Close())
