@@ -3,12 +3,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
-
-	"github.com/vishvananda/netlink"
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/lab"
@@ -98,4 +98,89 @@ func requireNative(t *testing.T, b *box) {
 	}
 }
 
-var _ = netlink.LinkByName
+// TestNativeNeedsAWayOut: a veth whose other end has neither GRO nor a program
+// swallows what native XDP sends it. The kernel tells so, and tells when it
+// changes.
+func TestNativeNeedsAWayOut(t *testing.T) {
+	l := lab.ForTest(t, lab.Options{NoIPv6: true})
+	b := newBox(t, l, confOf("native"))
+	b.start()
+	if err := l.Router.Do(func() error { _, err := netdev.XDP(1); return err }); errors.Is(err, netdev.ErrUnsupported) {
+		t.Skipf("needs a kernel that tells what drivers can do, Linux 6.3 (%v)", err)
+	}
+	const why = "eth1 could not send what native XDP redirects there (veth)"
+	p := b.portStatus("eth2")
+	if p.State != api.Accelerating || p.Engine != "tc" || p.Engines["native"] != why || p.Reason != "not native: "+why {
+		t.Errorf("without a way out: %+v", p)
+	}
+	h1, h2 := l.Hosts[0], l.Hosts[1]
+	b.learn(h1, h2)
+	transfer(t, h1, h2, false)
+	openWays(t, l)
+	b.wait("native to be used", func() bool {
+		return !slices.ContainsFunc(b.status().Ports, func(p api.PortStatus) bool { return p.Engine != "native" || p.Reason == "" })
+	})
+	transfer(t, h1, h2, false)
+	must(t, l.Hosts[2].NS.Do(func() error { return netdev.SetFeature(l.Hosts[2].Dev(), netdev.GRO, false) }))
+	b.wait("the ports that reach eth3 to leave native", func() bool {
+		return b.portStatus("eth1").Engine == "tc" && b.portStatus("eth2").Engine == "tc" && b.portStatus("eth3").Engine == "native"
+	})
+	transfer(t, h1, h2, false)
+}
+
+// TestNativeSwallowed: the same where the kernel does not tell. Frames go in
+// and none come out, and the port falls back.
+func TestNativeSwallowed(t *testing.T) {
+	l := lab.ForTest(t, lab.Options{NoIPv6: true})
+	openWays(t, l)
+	h1, h2 := l.Hosts[0], l.Hosts[1]
+	b := newBox(t, l, confOf("native"))
+	b.start("--no-xdp-features")
+	requireNative(t, b)
+	events, err := b.client().Events(testContext(t))
+	must(t, err)
+	b.learn(h1, h2)
+	transfer(t, h1, h2, false)
+	must(t, h2.NS.Do(func() error { return netdev.SetFeature(h2.Dev(), netdev.GRO, false) }))
+	if b.portStatus("eth1").Engine != "native" {
+		t.Fatal("the kernel has told after all")
+	}
+	sender, err := h1.Sender()
+	must(t, err)
+	got, err := h2.Capture()
+	must(t, err)
+	frame := lab.UDP(lab.Between(h1, h2))
+	b.wait("the port to fall back", func() bool {
+		must(t, sender.Send(frame))
+		return b.portStatus("eth1").Engine == "tc"
+	})
+	// Nothing came out at eth1, either.
+	const why = "native XDP was tried, and what it redirected to eth1 or eth2 did not come out there"
+	if p := b.portStatus("eth1"); p.Engines["native"] != why || p.State != api.Accelerating {
+		t.Errorf("after the fall back: %+v", p)
+	}
+	got.Drain()
+	must(t, sender.Send(frame))
+	_, err = got.Expect(testContext(t), lab.Equal(frame))
+	must(t, err)
+	var e api.Event
+	for e = range events {
+		if e.Kind == api.EventEngine {
+			break
+		}
+	}
+	if e.Device != "eth1" && e.Device != "eth3" || e.Engine != "tc" || e.Before != "native" || e.Reason != why {
+		t.Errorf("event %+v", e)
+	}
+	transfer(t, h1, h2, false)
+	if n := b.portStatus("eth1").EngineChanges; n != 1 {
+		t.Errorf("the engine was changed %d times", n)
+	}
+	// Somebody who asks again is heard.
+	openWays(t, l)
+	setEngine(b, "tc")
+	setEngine(b, "native")
+	if p := b.portStatus("eth1"); p.Engine != "native" {
+		t.Errorf("asked again: %+v", p)
+	}
+}

@@ -48,6 +48,7 @@ func (c *Controller) reconcileProgram(p *port) {
 		if err == nil {
 			c.nameEngines(p, f, all)
 			c.nameCapture(p)
+			p.reason = f.warning(e.engine, p.engines)
 			c.nameHiddenTags(p)
 			return
 		}

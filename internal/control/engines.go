@@ -99,6 +99,18 @@ func (f facts) whyNotXDP(engine string) string {
 	return ""
 }
 
+// warning says what is at risk with the engine that a port has got, or that it
+// is not the one that was asked for, or "".
+func (f facts) warning(used datapath.Engine, why map[string]string) string {
+	switch {
+	case f.asked == config.EngineNative && used != datapath.EngineNative:
+		return "not native: " + why[config.EngineNative]
+	case used != datapath.EngineTC && f.asked == string(used):
+		return f.unfinished
+	}
+	return ""
+}
+
 // factsOf gathers what the choice of a port's engine depends on.
 func (c *Controller) factsOf(p *port) facts {
 	l := c.links[p.ifindex]

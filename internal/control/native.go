@@ -3,6 +3,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,13 +88,49 @@ func (c *Controller) readXDP(p *port) {
 	if !p.set || p.hasNative() {
 		return
 	}
-	features, err := netdev.XDP(p.ifindex)
+	features, err := c.xdpOf(p.ifindex)
 	p.native.bare, p.native.known = features, err == nil
+}
+
+// xdpOf asks the kernel what a driver can do at the moment.
+func (c *Controller) xdpOf(ifindex int) (netdev.XDPFeatures, error) {
+	if c.opts.NoXDPFeatures {
+		return 0, netdev.ErrUnsupported
+	}
+	return netdev.XDP(ifindex)
+}
+
+// watchXDP follows changes of what drivers can do, until the context ends. The
+// channel is nil where the kernel tells nothing.
+func (c *Controller) watchXDP(ctx context.Context) <-chan int {
+	if c.opts.NoXDPFeatures {
+		return nil
+	}
+	w, err := netdev.WatchXDP()
+	if err != nil {
+		if !errors.Is(err, netdev.ErrUnsupported) {
+			c.log.Warn("changes of what drivers can do are not noticed", "error", err)
+		}
+		return nil
+	}
+	told := make(chan int)
+	go func() {
+		err := w.Run(ctx, func(ifindex int) {
+			select {
+			case told <- ifindex:
+			case <-ctx.Done():
+			}
+		})
+		if err != nil {
+			c.log.Warn("changes of what drivers can do are no longer noticed", "error", err)
+		}
+	}()
+	return told
 }
 
 // hasNative reports whether the port's driver has a program of ours.
 func (p *port) hasNative() bool {
-	return p.native.warm != nil || p.attachment != nil && p.attachment.Engine() == datapath.EngineNative
+	return p.native.warm != nil || p.isNative()
 }
 
 // whyNotTryNative says why native is not even tried at a port, or "".
@@ -102,6 +139,7 @@ func (c *Controller) whyNotTryNative(p *port) string {
 		return "the port is not accelerated"
 	}
 	if asked := c.config.EngineOf(p.section); asked != config.EngineAuto && asked != config.EngineNative {
+		p.native.failed = "" // who asks for native again has it tried again
 		return fmt.Sprintf("option engine asks for %s", asked)
 	}
 	f := c.factsOf(p)
@@ -206,7 +244,7 @@ func (c *Controller) leaveNative(p *port) {
 // their drivers.
 func (c *Controller) whyNotOut(p *port, able []*port) string {
 	for _, out := range c.outs(p) {
-		features, err := netdev.XDP(out.ifindex)
+		features, err := c.xdpOf(out.ifindex)
 		if errors.Is(err, netdev.ErrNoDevice) {
 			continue // nothing leaves there any more; the mirror will tell
 		}
@@ -251,7 +289,7 @@ func (c *Controller) featuresTold(ifindex int) bool {
 		if !p.set || ifindex != 0 && p.ifindex != ifindex {
 			continue
 		}
-		if features, err := netdev.XDP(p.ifindex); err == nil && (p.hasNative() || features != p.native.bare) {
+		if features, err := c.xdpOf(p.ifindex); err == nil && (p.hasNative() || features != p.native.bare) {
 			return true
 		}
 	}

@@ -65,6 +65,7 @@ func (c *Controller) reconcile() {
 	if br, ok := c.links.byName(c.bridgeName()); ok && br.Bridge != nil {
 		c.ageing.adjust(br.Bridge.AgeingTime)
 	}
+	c.verifyNative()
 	c.nameFilters()
 	c.tellTaken()
 	c.adaptPorts()

@@ -36,6 +36,13 @@ const (
 	attrDevFeatures = 3
 )
 
+// genlHeader is struct genlmsghdr: command, version, and two bytes that must be
+// 0. The library's type is without them, and sends what lies behind it.
+type genlHeader [nl.SizeofGenlmsg]byte
+
+func (h genlHeader) Len() int          { return len(h) }
+func (h genlHeader) Serialize() []byte { return h[:] }
+
 // theXDPFamily is asked for once: its number is the same in all namespaces and
 // does not change while the kernel runs.
 var theXDPFamily = sync.OnceValues(func() (*netlink.GenlFamily, error) {
@@ -57,7 +64,7 @@ func XDP(ifindex int) (XDPFeatures, error) {
 		return 0, err
 	}
 	req := nl.NewNetlinkRequest(int(family.ID), 0)
-	req.AddData(&nl.Genlmsg{Command: cmdDevGet, Version: 1})
+	req.AddData(genlHeader{cmdDevGet, 1})
 	req.AddData(nl.NewRtAttr(attrDevIfindex, nl.Uint32Attr(uint32(ifindex))))
 	msgs, err := req.Execute(unix.NETLINK_GENERIC, 0)
 	if errors.Is(err, unix.ENODEV) {
