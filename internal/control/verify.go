@@ -27,7 +27,7 @@ import (
 //   - a port that loses some because it is slower: only a port where next to
 //     none come out is meant;
 //   - a port to which nothing was redirected, in mode mac: frames must be missing
-//     in the sum as well.
+//     in the sum as well, and others than the port itself must have redirected some.
 //
 // A driver that does not count what it sends for XDP cannot be told from one
 // that does not send it. The port then has tc: slower, and safe.
@@ -98,11 +98,12 @@ func (c *Controller) verify() {
 		v.begin(now)
 		return
 	}
-	swallowed := false
+	var guilty []*port
 	for _, group := range c.groups() {
-		swallowed = c.compare(group, now) || swallowed
+		guilty = append(guilty, v.compare(group, now, c.reachedByNative)...)
 	}
-	if swallowed {
+	if len(guilty) > 0 {
+		c.swallowed(guilty)
 		v.base = nil
 		c.reconcile()
 		return
@@ -156,10 +157,10 @@ func targetOf(p *port) string {
 	return p.section.Target
 }
 
-// compare says whether frames that went into a group with native XDP were
-// swallowed, and remembers it of the ports they came from.
-func (c *Controller) compare(g group, now map[*port]passage) bool {
-	v := &c.verifier
+// compare looks at a group of ports and returns those where frames went in by
+// native XDP and did not come out, twice in a row. reached reports whether
+// native XDP redirects anything to a port.
+func (v *verifier) compare(g group, now map[*port]passage, reached func(*port) bool) (guilty []*port) {
 	var redirected, native, sent uint64
 	for _, p := range g.in {
 		n := now[p].redirected - v.base[p].redirected
@@ -172,27 +173,34 @@ func (c *Controller) compare(g group, now map[*port]passage) bool {
 		sent += now[p].sent - v.base[p].sent
 	}
 	if native < verifyFrames {
-		return false
+		return nil
 	}
 	var silent []*port
+	recovered := false
 	if missing := int64(redirected) - int64(sent); missing >= max(verifyFrames, int64(redirected/10)) {
 		for _, out := range g.out {
 			came := int64(now[out].sent - v.base[out].sent)
-			if now[out].up && 20*came < missing && c.reachedByNative(out) {
+			others := native
+			if now[out].engine == datapath.EngineNative && slices.Contains(g.in, out) {
+				others -= now[out].redirected - v.base[out].redirected
+			}
+			switch {
+			case now[out].up && others >= verifyFrames && 20*came < missing && reached(out):
 				silent = append(silent, out)
+			case v.strikes[out] > 0:
+				recovered = true
 			}
 		}
 	}
-	if len(silent) == 0 { // as it should be; the next span begins
+	if len(silent) == 0 || recovered { // as it should be; the next span begins
 		v.proven = true
-		for _, p := range append(g.in, g.out...) {
+		for _, p := range append(slices.Clone(g.in), g.out...) {
 			v.base[p] = now[p]
 			delete(v.strikes, p)
 			delete(v.last, p)
 		}
-		return false
+		return nil
 	}
-	var guilty []*port
 	for _, out := range silent {
 		if v.strikes[out] > 0 && native < v.last[out]+verifyFrames {
 			continue // nothing new
@@ -203,8 +211,7 @@ func (c *Controller) compare(g group, now map[*port]passage) bool {
 			guilty = append(guilty, out)
 		}
 	}
-	c.swallowed(guilty, native)
-	return len(guilty) > 0
+	return guilty
 }
 
 // reachedByNative reports whether native XDP redirects frames to a port: to a
@@ -219,7 +226,7 @@ func (c *Controller) reachedByNative(out *port) bool {
 // swallowed remembers of all ports whose frames go to one of these that they do
 // not come out there. Where nothing comes out at several ports, it may be any
 // of them.
-func (c *Controller) swallowed(guilty []*port, frames uint64) {
+func (c *Controller) swallowed(guilty []*port) {
 	var names []string
 	for _, out := range guilty {
 		names = append(names, out.device)
@@ -229,7 +236,7 @@ func (c *Controller) swallowed(guilty []*port, frames uint64) {
 		leads := func(out *port) bool { return slices.Contains(c.outs(p), out) }
 		if p.isNative() && slices.ContainsFunc(guilty, leads) {
 			c.rememberFailure(p, fmt.Sprintf("native XDP was tried, and what it redirected to %s did not come out there", where))
-			c.log.Warn("frames go into native XDP and do not come out: another engine is used", "from", p.device, "to", where, "frames", frames)
+			c.log.Warn("frames go into native XDP and do not come out: another engine is used", "from", p.device, "to", where)
 		}
 	}
 }
