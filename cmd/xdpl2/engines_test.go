@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/xdpl2/xdpl2/internal/api"
+	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
 )
@@ -149,7 +150,7 @@ func TestNativeSwallowed(t *testing.T) {
 	must(t, err)
 	got, err := h2.Capture()
 	must(t, err)
-	frame := lab.UDP(lab.Between(h1, h2))
+	frame := ether.UDP(lab.Between(h1, h2))
 	b.wait("the port to fall back", func() bool {
 		must(t, sender.Send(frame))
 		return b.portStatus("eth1").Engine == "tc"

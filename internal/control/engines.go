@@ -104,7 +104,7 @@ func (f facts) whyNotXDP(engine string) string {
 func (f facts) warning(used datapath.Engine, why map[string]string) string {
 	switch {
 	case f.asked == config.EngineNative && used != datapath.EngineNative:
-		return "not native: " + why[config.EngineNative]
+		return fmt.Sprintf("not native: %s", why[config.EngineNative])
 	case used != datapath.EngineTC && f.asked == string(used):
 		return f.unfinished
 	}

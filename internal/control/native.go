@@ -142,12 +142,15 @@ func (c *Controller) whyNotTryNative(p *port) string {
 		p.native.failed = "" // who asks for native again has it tried again
 		return fmt.Sprintf("option engine asks for %s", asked)
 	}
+	if c.captures > 0 {
+		return capturing
+	}
 	f := c.factsOf(p)
 	if why := f.whyNotXDP(config.EngineNative); why != "" {
 		return why
 	}
 	if f.asked == config.EngineAuto {
-		for _, q := range append(c.outs(p), p) {
+		for _, q := range append([]*port{p}, c.outs(p)...) {
 			if l := c.links[q.ifindex]; isVirtual(l) {
 				return fmt.Sprintf("%s is virtual (%s): native is not sure to get through there", l.Name, l.Kind)
 			}
@@ -165,15 +168,15 @@ func (c *Controller) whyNotTryNative(p *port) string {
 }
 
 func (c *Controller) noDriverXDP(p *port) string {
-	return fmt.Sprintf("%s takes no XDP program in its driver%s", p.device, driverWords(p.device))
+	return fmt.Sprintf("%s takes no XDP program in its driver (%s)", p.device, driverOf(p.device))
 }
 
-// driverWords names a device's driver, in brackets.
-func driverWords(device string) string {
-	if driver, err := netdev.Driver(device); err == nil && driver != "" {
-		return " (" + driver + ")"
+func driverOf(device string) string {
+	driver, err := netdev.Driver(device)
+	if err != nil || driver == "" {
+		return "unknown"
 	}
-	return ""
+	return driver
 }
 
 // warmUp puts a program into the port's driver that passes everything, if there
@@ -255,7 +258,7 @@ func (c *Controller) whyNotOut(p *port, able []*port) string {
 			cannot = features&netdev.XDPTransmit == 0
 		}
 		if cannot {
-			return fmt.Sprintf("%s could not send what native XDP redirects there%s", out.device, driverWords(out.device))
+			return fmt.Sprintf("%s could not send what native XDP redirects there (%s)", out.device, driverOf(out.device))
 		}
 	}
 	return ""

@@ -10,15 +10,15 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // TestXDP: a veth can transmit when its other end has GRO on, and the kernel
 // tells when that changes.
 func TestXDP(t *testing.T) {
-	lab.RequireNS(t)
-	here, err := lab.NewNS("here")
+	netns.Require(t)
+	here, err := netns.New("here")
 	if err != nil {
 		t.Fatal(err)
 	}
