@@ -20,11 +20,19 @@ func findings(s *Series) []string {
 	for i := range s.Contrasts {
 		c := &s.Contrasts[i]
 		bridge, engine := s.path(results.EngineBridge), s.path(c.Engine)
-		add("per byte %s costs %s ns %s than the bridge (%.2f against %.2f, least squares over %d sizes)%s",
-			c.Engine, span(c.PerByte, 2), moreOrLess(c.PerByte.Value), engine.Line.B.Value, bridge.Line.B.Value, c.line.Points, certain(c.PerByte))
-		add("per frame, whatever its size, %s costs %s ns %s (%.0f against %.0f)%s",
-			c.Engine, span(c.Fixed, 0), moreOrLess(c.Fixed.Value), engine.Line.A.Value, bridge.Line.A.Value, certain(c.Fixed))
-		if c.Even != nil && *c.Even < 20000 {
+		sizes := fmt.Sprintf("%.2f against %.2f, least squares over %d sizes", engine.Line.B.Value, bridge.Line.B.Value, c.line.Points)
+		if c.PerByte.Above(0) || c.PerByte.Below(0) {
+			add("per byte %s costs %s ns %s than the bridge (%s)", c.Engine, span(c.PerByte, 2), moreOrLess(c.PerByte.Value), sizes)
+		} else {
+			add("per byte %s costs as much as the bridge, within the intervals (%s)", c.Engine, sizes)
+		}
+		parts := fmt.Sprintf("%.0f against %.0f", engine.Line.A.Value, bridge.Line.A.Value)
+		if c.Fixed.Above(0) || c.Fixed.Below(0) {
+			add("per frame, whatever its size, %s costs %s ns %s (%s)", c.Engine, span(c.Fixed, 0), moreOrLess(c.Fixed.Value), parts)
+		} else {
+			add("per frame, whatever its size, %s costs as much as the bridge, within the intervals (%s)", c.Engine, parts)
+		}
+		if c.Even != nil && *c.Even < 20000 && (c.PerByte.Above(0) || c.PerByte.Below(0)) {
 			add("by these lines %s and the bridge cost the same at %.0f B", c.Engine, *c.Even)
 		}
 		if sh := c.Shrink; sh != nil && math.Abs(sh.Before-sh.After) > 0.01 {
@@ -86,20 +94,11 @@ func (s *Series) path(engine string) *Path {
 	return nil
 }
 
-// span writes a size without its sign, with the interval.
+// span writes a size without its sign, with the interval, which must not hold
+// zero.
 func span(e Estimate, digits int) string {
 	low, high := math.Abs(e.Low), math.Abs(e.High)
-	if e.HasInterval() && e.Low*e.High < 0 { // the sign itself is uncertain
-		return fmt.Sprintf("%.*f (±%.*f)", digits, math.Abs(e.Value), digits, (e.High-e.Low)/2)
-	}
 	return fmt.Sprintf("%.*f (%.*f to %.*f)", digits, math.Abs(e.Value), digits, min(low, high), digits, max(low, high))
-}
-
-func certain(e Estimate) string {
-	if e.Above(0) || e.Below(0) {
-		return ""
-	}
-	return "; the interval spans zero"
 }
 
 // moreOrLess is for bridge minus engine.

@@ -9,8 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Confidence is that of every interval.
@@ -55,9 +54,11 @@ func (e Estimate) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// tFactor is how many standard errors an interval reaches to both sides.
+// tFactor is how many standard errors an interval reaches to both sides: the
+// quantile of Student's t distribution, by the inverse of its integral.
 func tFactor(freedom float64) float64 {
-	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile((1 + Confidence) / 2)
+	x := mathext.InvRegIncBeta(freedom/2, 0.5, 1-Confidence)
+	return math.Sqrt(freedom * (1/x - 1))
 }
 
 // Line is y = A + B*x, fitted by least squares.
@@ -92,23 +93,37 @@ func FitLine(x, y []float64) (*Line, error) {
 			return nil, errors.New("fit a line: a point is not a number")
 		}
 	}
-	a, b := stat.LinearRegression(x, y, nil, false)
-	l := &Line{Points: len(x), From: slices.Min(x), To: slices.Max(x), x: x, mean: stat.Mean(x, nil), R2: stat.RSquared(x, y, nil, a, b)}
+	l := &Line{Points: len(x), From: slices.Min(x), To: slices.Max(x), x: x, mean: mean(x)}
+	meanY, sxy, syy := mean(y), 0.0, 0.0
+	for i := range x {
+		dx, dy := x[i]-l.mean, y[i]-meanY
+		l.sxx, sxy, syy = l.sxx+dx*dx, sxy+dx*dy, syy+dy*dy
+	}
+	b := sxy / l.sxx
+	a := meanY - b*l.mean
 	squares := 0.0
 	for i := range x {
 		off := y[i] - a - b*x[i]
 		l.off = append(l.off, off)
 		squares += off * off
-		l.sxx += (x[i] - l.mean) * (x[i] - l.mean)
 	}
-	if math.IsNaN(l.R2) { // all y are the same
-		l.R2 = 1
+	l.R2 = 1
+	if syy > 0 { // else all y are the same, and the line goes through them
+		l.R2 = 1 - squares/syy
 	}
 	l.Residual = math.Sqrt(squares / l.freedom())
 	t := tFactor(l.freedom())
 	l.A = around(a, t*l.Residual*math.Sqrt(1/float64(len(x))+l.mean*l.mean/l.sxx))
 	l.B = around(b, t*l.Residual/math.Sqrt(l.sxx))
 	return l, nil
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }
 
 func (l *Line) freedom() float64 { return float64(l.Points - 2) }

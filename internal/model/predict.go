@@ -7,10 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distmv"
-
 	"github.com/xdpl2/xdpl2/internal/results"
 )
 
@@ -47,20 +43,24 @@ func newPredictor(bridge, engine *Line) *predictor {
 	p := &predictor{bridge: bridge, engine: engine}
 	vb, ve := bridge.Residual*bridge.Residual, engine.Residual*engine.Residual
 	cov := covariance(bridge, engine)
-	// Points exactly on their line, or two lines that lie off alike, leave the
-	// matrix singular.
-	ridge := 1e-12 * (vb + ve + 1)
-	limit := math.Sqrt(vb*ve) * (1 - 1e-9)
-	cov = max(-limit, min(limit, cov))
-	sigma := mat.NewSymDense(2, []float64{vb + ridge, cov, cov, ve + ridge})
-	freedom := min(bridge.freedom(), engine.freedom())
-	t, ok := distmv.NewStudentsT([]float64{0, 0}, sigma, freedom, rand.NewPCG(1, draws))
-	if !ok {
-		return p
+	// The bridge's part of the path's deviation, and what the path has besides.
+	shared := 0.0
+	if vb > 0 {
+		shared = cov / vb
 	}
+	own := math.Sqrt(max(0, ve-shared*cov))
+	freedom := min(bridge.Points, engine.Points) - 2
+	r := rand.New(rand.NewPCG(1, draws))
 	p.deviates = make([][2]float64, draws)
 	for i := range p.deviates {
-		t.Rand(p.deviates[i][:])
+		squares := 0.0
+		for range freedom {
+			z := r.NormFloat64()
+			squares += z * z
+		}
+		wide := math.Sqrt(float64(freedom) / squares)
+		b := bridge.Residual * r.NormFloat64()
+		p.deviates[i] = [2]float64{wide * b, wide * (shared*b + own*r.NormFloat64())}
 	}
 	return p
 }
@@ -94,10 +94,7 @@ func (p *predictor) at(engine string, size int, link float64, overhead int) Pred
 
 // ends is a value with the interval that holds most of the drawn ones.
 func ends(v float64, drawn []float64) Estimate {
-	if len(drawn) == 0 {
-		return exactly(v)
-	}
 	slices.Sort(drawn)
 	tail := (1 - Confidence) / 2
-	return Estimate{v, stat.Quantile(tail, stat.LinInterp, drawn, nil), stat.Quantile(1-tail, stat.LinInterp, drawn, nil)}
+	return Estimate{v, drawn[int(tail*float64(len(drawn)))], drawn[int((1-tail)*float64(len(drawn)))]}
 }

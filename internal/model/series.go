@@ -27,6 +27,9 @@ type Sample struct {
 	N    int     `json:"n"`
 }
 
+// SampleOf is a cell's.
+func SampleOf(c *results.Cell) Sample { return Sample{c.Mean, c.SD, c.N} }
+
 // Estimate returns the mean with the interval of the runs' scatter.
 func (s Sample) Estimate() Estimate {
 	if s.N < 2 {
@@ -36,8 +39,8 @@ func (s Sample) Estimate() Estimate {
 	return around(s.Mean, tFactor(n-1)*s.SD/math.Sqrt(n))
 }
 
-// quotient returns a/b with the interval of both scatters (Welch).
-func quotient(a, b Sample) Estimate {
+// Quotient returns a/b with the interval of both scatters (Welch).
+func Quotient(a, b Sample) Estimate {
 	if a.N < 2 || b.N < 2 || a.Mean <= 0 || b.Mean <= 0 {
 		return exactly(a.Mean / b.Mean)
 	}
@@ -174,9 +177,9 @@ func pointOf(f *results.File, c *results.Cell, overhead int) (*point, string) {
 	}
 	switch c.Unit {
 	case results.NsPerFrame:
-		p.cost = Sample{c.Mean, c.SD, c.N}
+		p.cost = SampleOf(c)
 	case results.FramesPerS:
-		p.rate = Sample{c.Mean, c.SD, c.N}
+		p.rate = SampleOf(c)
 	case results.BitsPerS:
 		bits := 8 * float64(c.Size)
 		p.rate = Sample{c.Mean / bits, c.SD / bits, c.N}
@@ -209,7 +212,8 @@ func sampleOf(f *results.File, c *results.Cell, work string) *Sample {
 		o := &f.Cells[i]
 		if o.Work == work && o.Size == c.Size && o.Engine == c.Engine && o.Input == c.Input && o.Link == c.Link &&
 			o.Flows == c.Flows && o.Stations == c.Stations {
-			return &Sample{o.Mean, o.SD, o.N}
+			sample := SampleOf(o)
+			return &sample
 		}
 	}
 	return nil
@@ -260,9 +264,9 @@ func (s *series) gain(engine string, size int) (Estimate, bool) {
 		return Estimate{r.Value, r.Low, r.High}, true
 	}
 	if p.rate.N > 0 && base.rate.N > 0 {
-		return quotient(p.rate, base.rate), true
+		return Quotient(p.rate, base.rate), true
 	}
-	return quotient(base.cost, p.cost), true
+	return Quotient(base.cost, p.cost), true
 }
 
 // floor names the engine that receives and drops, "" if none was measured. Of
