@@ -170,7 +170,7 @@ func (c *Controller) adapt() {
 
 // adaptPort looks at a port and does what follows from it.
 func (c *Controller) adaptPort(a *adaptivePort) {
-	if string(a.port.attachment.Engine()) != a.step.Engine {
+	if a.port.attachment == nil || string(a.port.attachment.Engine()) != a.step.Engine {
 		c.endAdapting(a.port) // the kernel would not have it
 		return
 	}
