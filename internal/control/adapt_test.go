@@ -111,6 +111,15 @@ func TestWhichPortsAdapt(t *testing.T) {
 		if got := c.ports["eth1"].engines["generic"]; got != a.step.Why {
 			t.Errorf("why not generic: %q, want %q", got, a.step.Why)
 		}
+		for _, step := range []adapt.Step{{Engine: adapt.TC}, {Engine: adapt.TC, Timed: true}, {Engine: adapt.Generic}} {
+			// What a trial compares must have been counted when it begins.
+			a.step = step
+			r, err := c.readPort(a)
+			if want := step.Timed || step.Engine == adapt.Generic; err != nil || r.timed != step.Timed || r.counted != want {
+				t.Errorf("%+v: timed %v, drops counted %v, %v", step, r.timed, r.counted, err)
+			}
+		}
+		a.step = a.decider.First()
 		c.reconcile()
 		if c.ports["eth1"].adaptive != a {
 			t.Error("what was found out is forgotten with every change")
