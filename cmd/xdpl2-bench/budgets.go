@@ -94,11 +94,6 @@ func bareOf(engine string) string { return "bare " + engine }
 // engines are those that the budgets are about.
 var budgetEngines = []string{"generic", "tc"}
 
-// tooFew is what a part says that had no time for a single round.
-func (c *campaign) tooFew() error {
-	return fmt.Errorf("no round fitted into %s: the machine is too busy", c.part.length(c.o.quick))
-}
-
 func (c *campaign) budgetForward() (err error) {
 	if !c.have.live {
 		c.leftOut(c.part, "the kernel cannot generate such frames (live frames, Linux 5.18)")
@@ -142,21 +137,15 @@ func (c *campaign) budgetForward() (err error) {
 
 // rounds measures a load until the part's time is over.
 func (c *campaign) rounds(b *bench, load rig.Load, list []rig.Variant, s *series) error {
-	var took time.Duration
-	for time.Until(c.until) > took {
-		began := time.Now()
+	for more := c.roundsUntil(c.until); more(); {
 		one, err := b.rig.Compare(c.ctx, load, list, rig.CompareOptions{Rounds: 1, Slice: slice, Seed: rand.Uint64()})
 		if err != nil {
 			return err
 		}
 		s.addRound(one)
-		took = time.Since(began)
 		c.progress("%d rounds, %s", s.rounds(), s.standing())
 	}
-	if s.rounds() == 0 {
-		return c.tooFew()
-	}
-	return nil
+	return c.ctx.Err()
 }
 
 // standing is how the engines stand, for the progress.
@@ -213,8 +202,7 @@ func (c *campaign) budgetGrowth() (err error) {
 	kinds := []string{viaBridge, "bare", "generic", "tc"}
 	each := time.Until(c.until) / time.Duration(len(kinds))
 	for _, kind := range kinds {
-		until := time.Now().Add(each)
-		for time.Now().Before(until) {
+		for more := c.roundsUntil(time.Now().Add(each)); more(); {
 			for _, i := range rand.Perm(len(on)) {
 				v := on[i].variant(kind, kind)
 				switch kind {
@@ -235,9 +223,6 @@ func (c *campaign) budgetGrowth() (err error) {
 			}
 		}
 		for _, s := range all[kind] {
-			if s.rounds() == 0 {
-				return c.tooFew()
-			}
 			if err := c.put(s); err != nil {
 				return err
 			}

@@ -50,7 +50,7 @@ func (c *campaign) coresProgram(until time.Time) (err error) {
 	cell := results.Cell{Size: 60, Stations: 2, Unit: results.NsPerCall}
 	one, two := newSeries("", cell), newSeries("", cell)
 	one.cell.Work, two.cell.Work = workProgram+oneCore, workProgram+twoCores
-	for time.Now().Before(until) && c.ctx.Err() == nil {
+	for more := c.roundsUntil(until); more(); {
 		for _, i := range rand.Perm(len(p.names)) {
 			name := p.names[i]
 			ways := []func() (float64, error){
@@ -69,9 +69,6 @@ func (c *campaign) coresProgram(until time.Time) (err error) {
 	}
 	if c.ctx.Err() != nil {
 		return c.ctx.Err()
-	}
-	if two.rounds() == 0 {
-		return c.tooFew()
 	}
 	return errors.Join(c.put(one), c.put(two))
 }
@@ -124,7 +121,7 @@ func (c *campaign) coresForward() (err error) {
 	one, two := newSeries("", cell), newSeries("", cell)
 	one.cell.Work, two.cell.Work = workForward+oneCore, workForward+twoCores
 	engines := append([]string{viaBridge}, budgetEngines...)
-	for time.Until(c.until) > 0 {
+	for more := c.roundsUntil(c.until); more(); {
 		for _, i := range rand.Perm(len(engines)) {
 			engine := engines[i]
 			if engine == viaBridge {
@@ -148,8 +145,8 @@ func (c *campaign) coresForward() (err error) {
 		}
 		c.progress("forwarding, %d rounds", two.rounds())
 	}
-	if two.rounds() == 0 {
-		return c.tooFew()
+	if c.ctx.Err() != nil {
+		return c.ctx.Err()
 	}
 	return errors.Join(c.put(one), c.put(two))
 }

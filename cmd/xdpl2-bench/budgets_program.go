@@ -170,21 +170,15 @@ func (c *campaign) budgetProgram() (err error) {
 		return err
 	}
 	s := newSeries("", results.Cell{Work: workProgram, Size: 60, Stations: 2, Unit: results.NsPerCall})
-	var took time.Duration
-	for time.Until(c.until) > took && c.ctx.Err() == nil {
-		began := time.Now()
+	for more := c.roundsUntil(c.until); more(); {
 		err := onCPU(cpus[0], func() error { return p.round(s) })
 		if err != nil {
 			return err
 		}
-		took = time.Since(began)
 		c.progress("%d rounds", s.rounds())
 	}
 	if c.ctx.Err() != nil {
 		return c.ctx.Err()
-	}
-	if s.rounds() == 0 {
-		return c.tooFew()
 	}
 	return c.put(s)
 }

@@ -32,6 +32,7 @@ type part struct {
 type campaignOptions struct {
 	daemon, only, out, in string
 	quick, markdown       bool
+	each                  time.Duration // 0: as long as the parts say
 }
 
 // campaign is the state while it runs.
@@ -65,6 +66,7 @@ func campaignCommand(name, short, long string, parts []part, judge func(*results
 			fs.StringVar(&o.out, "out", "", "put the results into `FILE`; parts that are there and not run again stay")
 			fs.StringVar(&o.in, "in", "", "measure nothing: judge the results in `FILE`")
 			fs.BoolVar(&o.quick, "quick", false, "take about a fifth of the time; less is decided")
+			fs.DurationVar(&o.each, "for", 0, "run each part for a `TIME` like 90s")
 			fs.BoolVar(&o.markdown, "markdown", false, "print the tables as docs/benchmarks.md has them")
 		},
 		run: func(ctx context.Context, e *env, _ []string) error {
@@ -180,15 +182,15 @@ func (c *campaign) open(name string) error {
 
 func (c *campaign) runParts(parts []part) error {
 	for _, p := range parts {
-		c.later += p.length(c.o.quick)
+		c.later += p.length(c.o)
 	}
 	m := c.file.Meta.Machine
 	c.screen.printf("xdpl2-bench %s %s on Linux %s, %d cores, %s; up to %s", c.file.Meta.Command, version, m.Kernel, m.Cores, m.CPU, c.later)
 	for i := range parts {
 		p := &parts[i]
-		c.later -= p.length(c.o.quick)
+		c.later -= p.length(c.o)
 		began := time.Now()
-		c.part, c.until, c.drawn = p, began.Add(p.length(c.o.quick)), time.Time{}
+		c.part, c.until, c.drawn = p, began.Add(p.length(c.o)), time.Time{}
 		c.leftOut(p, "")
 		err := p.run(c)
 		c.screen.erase()
@@ -207,8 +209,11 @@ func (c *campaign) runParts(parts []part) error {
 	return nil
 }
 
-func (p *part) length(quick bool) time.Duration {
-	if quick {
+func (p *part) length(o campaignOptions) time.Duration {
+	switch {
+	case o.each > 0:
+		return o.each
+	case o.quick:
 		return p.quick
 	}
 	return p.time
@@ -256,6 +261,19 @@ func (c *campaign) progress(format string, args ...any) {
 	line := fmt.Sprintf("%4.0f s left  %s: %s", left.Seconds(), c.part.name, fmt.Sprintf(format, args...))
 	c.screen.draw(c.drawn.IsZero(), nil, []string{line})
 	c.drawn = time.Now()
+}
+
+// roundsUntil tells, each time it is asked, whether another round of the same
+// length fits before a time. The first one always does: better late than with
+// no number at all.
+func (c *campaign) roundsUntil(until time.Time) (more func() bool) {
+	var began time.Time
+	return func() bool {
+		now, first := time.Now(), began.IsZero()
+		took := now.Sub(began)
+		began = now
+		return c.ctx.Err() == nil && (first || now.Add(took).Before(until))
+	}
 }
 
 // tell prints what was found.

@@ -97,8 +97,7 @@ func startDaemon(ctx context.Context, program, dir string, ns *netns.NS, config 
 	if err := d.configure(config); err != nil {
 		return nil, err
 	}
-	// The networks here are virtual, but what their hosts send is finished.
-	d.cmd = exec.Command(program, append(d.options(), "daemon", "--trust-frames")...)
+	d.cmd = exec.Command(program, append(d.options(), "daemon")...)
 	// A process group of its own: an interrupt from the terminal is for this
 	// program, which then ends the daemon in good order. Should this program
 	// be killed, the kernel kills the daemon.

@@ -143,9 +143,6 @@ func (c *campaign) matrixOf(input rig.Input, stations int, until time.Time) (err
 		if err := c.matrixCell(on, can, rig.Load{Input: input, Length: size}, s, time.Now().Add(each)); err != nil {
 			return err
 		}
-		if s.rounds() == 0 {
-			return c.tooFew()
-		}
 		if err := c.put(s); err != nil {
 			return err
 		}
@@ -156,7 +153,7 @@ func (c *campaign) matrixOf(input rig.Input, stations int, until time.Time) (err
 // matrixCell measures one load until its time is over, or every bound is
 // decided.
 func (c *campaign) matrixCell(on [2]*bench, engines []string, load rig.Load, s *series, until time.Time) error {
-	trail, err := on[1].settleAuto(load, min(time.Until(until)/2, autoPatience))
+	trail, err := on[1].settleAuto(load, min(time.Until(until)*2/3, autoPatience))
 	if err != nil {
 		return err
 	}
@@ -164,7 +161,7 @@ func (c *campaign) matrixCell(on [2]*bench, engines []string, load rig.Load, s *
 	for _, engine := range engines {
 		list = append(list, on[0].variant(engine, engine))
 	}
-	for time.Now().Before(until) {
+	for more := c.roundsUntil(until); more(); {
 		first, err := on[1].autoSlice(load, trail)
 		if err != nil {
 			return err

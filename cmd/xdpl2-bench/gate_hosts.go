@@ -20,8 +20,8 @@ const (
 	// before that after a change of the engine.
 	window = 200 * time.Millisecond
 	runIn  = 60 * time.Millisecond
-	// autoWatch is how long auto is watched with the traffic first, to see
-	// whether it stays with an engine. If not, it gets as much time before each
+	// autoWatch is how long auto is watched at most with the traffic first, to
+	// see whether it stays with an engine. If not, it gets as much time before each
 	// window as it needed then.
 	autoWatch = 5 * time.Second
 )
@@ -66,12 +66,10 @@ func (c *campaign) windows(h *hosts, until time.Time, cells map[string]results.C
 		cell.Work = work
 		all[work] = newSeries(viaBridge, cell)
 	}
-	if err := c.watchAuto(h); err != nil {
+	if err := c.watchAuto(h, min(autoWatch, time.Until(until)/4)); err != nil {
 		return err
 	}
-	rounds := 0
-	for took := time.Duration(0); time.Until(until) > took; rounds++ {
-		began := time.Now()
+	for more := c.roundsUntil(until); more(); {
 		order := rand.Perm(len(h.engines))
 		for i := len(order) - 1; i >= 0; i-- {
 			order = append(order, order[i])
@@ -94,15 +92,11 @@ func (c *campaign) windows(h *hosts, until time.Time, cells map[string]results.C
 				s.add(engine, sums[engine][work])
 			}
 		}
-		took = time.Since(began)
 		for work, s := range all {
 			if s.cell.Unit.MoreIsBetter() {
 				c.progress("%s: %d rounds, %s", work, s.rounds(), s.standing())
 			}
 		}
-	}
-	if rounds == 0 {
-		return c.tooFew()
 	}
 	for _, s := range all {
 		s.notes[auto] = h.auto.words()
@@ -114,13 +108,13 @@ func (c *campaign) windows(h *hosts, until time.Time, cells map[string]results.C
 }
 
 // watchAuto lets auto forward the traffic for a while and notes what it uses.
-func (c *campaign) watchAuto(h *hosts) error {
+func (c *campaign) watchAuto(h *hosts, d time.Duration) error {
 	if err := h.use(auto); err != nil {
 		return err
 	}
 	h.auto = trail{}
 	last := ""
-	for start := time.Now(); time.Since(start) < autoWatch; {
+	for start, n := time.Now(), 0; n == 0 || time.Since(start) < d; n++ {
 		engine, err := h.present(h.ports[0])
 		if err != nil {
 			return err

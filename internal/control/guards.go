@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/bridge"
+	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 	"github.com/xdpl2/xdpl2/internal/filters"
 )
@@ -123,7 +124,10 @@ func filterReason(found []filters.Filter) string {
 // leave by, or "": XDP hands them to the driver, past qdiscs and filters. The
 // tc engine does not.
 func (c *Controller) pastEgress(p *port) string {
-	for _, out := range c.outs(p) {
+	for _, out := range c.ordered() {
+		if out == p || !out.set || c.config.Main.Mode == config.ModePort && out.device != p.section.Target {
+			continue
+		}
 		if what := c.egressOf(out.device, out.ifindex); what != "" {
 			return what
 		}

@@ -151,15 +151,10 @@ func (e journalEntry) undo() error {
 		return datapath.RemoveClsact(e.Ifindex)
 	}
 	// By the name that it has now.
-	err = netdev.SetFeature(l.Name, e.Change, true)
-	var refused *netdev.RefusedError
-	switch {
-	case errors.Is(err, netdev.ErrNoDevice):
-		return nil
-	case errors.As(err, &refused) && slices.Contains(mergeFeatures, e.Change):
-		return nil // the bridge that it is in does not want it
+	if err := netdev.SetFeature(l.Name, e.Change, true); !errors.Is(err, netdev.ErrNoDevice) {
+		return err
 	}
-	return err
+	return nil
 }
 
 func everything(journalEntry) bool { return true }

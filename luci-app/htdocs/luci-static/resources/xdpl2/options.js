@@ -49,7 +49,10 @@ return baseclass.extend({
 				"tc"
 			],
 			"help": "Where the program runs: native (driver XDP), generic (XDP on the sk_buff), tc, or auto: whichever is best there.",
-			"expected": "one of auto, native, generic, tc"
+			"expected": "one of auto, generic, tc",
+			"refused": [
+				"native"
+			]
 		},
 		{
 			"section": "xdpl2",
@@ -177,7 +180,10 @@ return baseclass.extend({
 				"tc"
 			],
 			"help": "As main's, for this port alone.",
-			"expected": "one of auto, native, generic, tc"
+			"expected": "one of auto, generic, tc",
+			"refused": [
+				"native"
+			]
 		},
 		{
 			"section": "port",

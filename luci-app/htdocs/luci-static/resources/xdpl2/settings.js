@@ -77,9 +77,10 @@ return baseclass.extend({
 
 	/** The name of one choice of an option. */
 	choice: function(o, value) {
-		var all = this.choices(), named = all[o.section + '.' + o.name] || all[o.name] || {};
+		var all = this.choices(), named = all[o.section + '.' + o.name] || all[o.name] || {},
+		    name = named[value] || value;
 
-		return named[value] || value;
+		return (o.refused || []).indexOf(value) >= 0 ? _('%s (not built in this version)').format(name) : name;
 	},
 
 	/** The help of an option, with its default and what is not built. */
