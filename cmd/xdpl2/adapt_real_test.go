@@ -70,7 +70,7 @@ func TestAdaptMeasures(t *testing.T) {
 	// minute later.
 	const tries = 3
 	for try := 1; ; try++ {
-		b.start()
+		b.start("--trust-frames")
 		stop := traffic(t, smallUDP)
 		engine, why := b.decision(r.Ingress)
 		stop()
