@@ -97,7 +97,8 @@ func startDaemon(ctx context.Context, program, dir string, ns *netns.NS, config 
 	if err := d.configure(config); err != nil {
 		return nil, err
 	}
-	d.cmd = exec.Command(program, append(d.options(), "daemon")...)
+	// The networks here are virtual, but what their hosts send is finished.
+	d.cmd = exec.Command(program, append(d.options(), "daemon", "--trust-frames")...)
 	// A process group of its own: an interrupt from the terminal is for this
 	// program, which then ends the daemon in good order. Should this program
 	// be killed, the kernel kills the daemon.

@@ -107,7 +107,7 @@ func TestAdapt(t *testing.T) {
 	l := lab.ForTest(t, lab.Options{Hosts: 2, NoIPv6: true})
 	must(t, l.Router.Do(func() error { return netdev.SetFeature("eth1", netdev.GRO, true) }))
 	b := newBox(t, l, confOf("auto"))
-	b.start(costs)
+	b.start(costs, "--trust-frames")
 	changes := followEngine(t, b, "eth1")
 	h1, h2 := l.Hosts[0], l.Hosts[1]
 	b.learn(h1, h2)

@@ -36,6 +36,8 @@ func daemonCommand() *command {
 			"SIGHUP reads the configuration again, SIGTERM and SIGINT detach everything and end it.",
 		flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&opts.NoTCX, "no-tcx", false, "attach tc programs as clsact filters even where the kernel has tcx")
+			fs.BoolVar(&opts.TrustFrames, "trust-frames", false, "take it for granted that virtual devices hand over finished frames: checksums complete, nothing to be segmented")
+			fs.BoolVar(&opts.NoXDPFeatures, "no-xdp-features", false, "try native XDP instead of asking what drivers can do, as before Linux 6.3")
 			fs.BoolVar(&opts.TrustTags, "trust-tags", false, "take it for granted that virtual devices leave VLAN tags in the frames")
 			fs.Func("frame-cost", "take it for granted that a frame costs this much CPU time, instead of measuring it, for tests of option adapt: `ENGINE=TIME,...`, as in tc=900ns,generic=600ns", func(text string) (err error) {
 				opts.FrameCost, err = frameCost(text)

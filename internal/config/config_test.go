@@ -125,7 +125,6 @@ func TestMistakes(t *testing.T) {
 		{name: "vlan out of range", text: port + "config station\n\toption mac '02:00:00:00:00:01'\n\toption port 'eth1'\n\toption vlan '4095'\n",
 			want: []string{"option vlan '4095': not valid; expected a number from 1 to 4094"}},
 		{name: "topology", text: "config xdpl2 'main'\n\toption topology 'replaced'\n", want: []string{"option topology 'replaced': not valid (did you mean replace?); expected one of coexist, replace"}},
-		{name: "native", text: port + "\toption engine 'native'\n", want: []string{"option engine 'native': not built in this version"}},
 		{name: "no address", text: "config xdpl2 'main'\n\toption metrics 'localhost:9420'\n",
 			want: []string{":2: section xdpl2 'main': option metrics 'localhost:9420': not valid; expected an IP address and a port, like 127.0.0.1:9420 or [::1]:9420"}},
 		{name: "no port", text: "config xdpl2 'main'\n\toption metrics '127.0.0.1'\n", want: []string{"option metrics '127.0.0.1': not valid"}},

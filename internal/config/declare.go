@@ -10,11 +10,8 @@ type field[T any] struct {
 	store func(*T, any)
 }
 
-// What the problems say about what cannot be had yet.
-const (
-	notBuilt        = "not built in this version"
-	notBuiltIgnored = notBuilt + ", ignored"
-)
+// notBuiltIgnored is what the warnings say about what cannot be had yet.
+const notBuiltIgnored = "not built in this version, ignored"
 
 var engines = []string{EngineAuto, EngineNative, EngineGeneric, EngineTC}
 
@@ -27,7 +24,7 @@ var mainFields = []field[Main]{
 	{Option{Name: "topology", Type: Choice, Choices: []string{TopologyCoexist, TopologyReplace}, Default: TopologyCoexist,
 		Help: "coexist: the ports stay in the bridge. replace: they leave it, and are a network of their own, without the box."},
 		func(m *Main, v any) { m.Topology = v.(string) }},
-	{Option{Name: "engine", Type: Choice, Choices: engines, Default: EngineAuto, Refused: []string{EngineNative},
+	{Option{Name: "engine", Type: Choice, Choices: engines, Default: EngineAuto,
 		Help: "Where the program runs: native (driver XDP), generic (XDP on the sk_buff), tc, or auto: whichever is best there."},
 		func(m *Main, v any) { m.Engine = v.(string) }},
 	{Option{Name: "adapt", Type: Boolean, Default: "1", Help: "Whether auto may try generic against tc under load."},
@@ -60,7 +57,7 @@ var portFields = []field[Port]{
 	{Option{Name: "pass", Type: Choice, List: true, Choices: []string{PassLocal, PassGroup}, Default: "local and group in coexist, none in replace",
 		Help: "Mode port: what still goes to the box. local: frames to its own addresses. group: broadcast and multicast, so that ARP finds it."},
 		func(p *Port, v any) { p.pass = append(p.pass, v.(string)); p.passSet = true }},
-	{Option{Name: "engine", Type: Choice, Choices: engines, Refused: []string{EngineNative}, Help: "As main's, for this port alone."},
+	{Option{Name: "engine", Type: Choice, Choices: engines, Help: "As main's, for this port alone."},
 		func(p *Port, v any) { p.Engine = v.(string) }},
 	{Option{Name: "echo", Type: Choice, List: true, Choices: []string{"icmp", "udp"}, Default: "none", Ignored: notBuiltIgnored, Help: "Answer echo requests to the box in the data path."},
 		func(p *Port, v any) { p.Echo = append(p.Echo, v.(string)) }},

@@ -167,14 +167,9 @@ func readSection[T any](l *loader, s *uci.Section, fields []field[T], to *T) boo
 					Value: value, Message: "not valid" + suggestion(value, f.Choices), Expected: f.Expected()})
 				continue
 			}
-			problem := &Problem{File: o.File, Line: o.Line, Section: place.Section, Option: o.Name, Value: value}
-			switch {
-			case slices.Contains(f.Refused, value):
-				problem.Severity, problem.Message, problem.Expected = Error, notBuilt, f.Expected()
-				l.add(problem)
-			case f.Ignored != "" && !f.isDefault(value):
-				problem.Severity, problem.Message = Warning, f.Ignored
-				l.add(problem)
+			if f.Ignored != "" && !f.isDefault(value) {
+				l.add(&Problem{Severity: Warning, File: o.File, Line: o.Line, Section: place.Section, Option: o.Name,
+					Value: value, Message: f.Ignored})
 			}
 			f.store(to, parsed)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,17 +35,9 @@ type Option struct {
 	Choices  []string
 	Min, Max uint32
 	Help     string
-	// Refused are those of the choices that are not built yet. They would
-	// change where frames go, so they are errors.
-	Refused []string
 	// Ignored says why any other value than the default has no effect yet; it
 	// is warned about.
 	Ignored string
-}
-
-// Usable returns the choices that are not refused.
-func (o *Option) Usable() []string {
-	return slices.DeleteFunc(slices.Clone(o.Choices), func(c string) bool { return slices.Contains(o.Refused, c) })
 }
 
 // Expected describes the values that the option takes, for error messages.
@@ -55,10 +46,10 @@ func (o *Option) Expected() string {
 	case Boolean:
 		return "0 or 1 (or off/on, no/yes, false/true, disabled/enabled)"
 	case Choice:
-		if usable := o.Usable(); len(usable) != 1 {
-			return "one of " + strings.Join(usable, ", ")
+		if len(o.Choices) != 1 {
+			return "one of " + strings.Join(o.Choices, ", ")
 		}
-		return o.Usable()[0]
+		return o.Choices[0]
 	case Number:
 		return fmt.Sprintf("a number from %d to %d", o.Min, o.Max)
 	case Device:

@@ -10,7 +10,6 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/xdpl2/xdpl2/internal/api"
-	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 )
 
@@ -49,12 +48,14 @@ func (c *Controller) reconcileProgram(p *port) {
 		if err == nil {
 			c.nameEngines(p, f, all)
 			c.nameCapture(p)
+			p.reason = f.warning(e.engine, p.engines)
 			c.nameHiddenTags(p)
 			return
 		}
 		p.engines[string(e.engine)] = err.Error()
 		failed = errors.Join(failed, err)
-		if !errors.Is(err, ebpf.ErrNotSupported) && f.asked != config.EngineAuto && !errors.Is(err, errBrokenWire) {
+		if string(e.engine) == f.asked && e.engine != datapath.EngineNative &&
+			!errors.Is(err, ebpf.ErrNotSupported) && !errors.Is(err, errBrokenWire) {
 			break
 		}
 	}
@@ -69,13 +70,21 @@ func (c *Controller) reconcileProgram(p *port) {
 
 // useEngine makes the port run a program on an engine. The new program is at
 // work before the old one goes: a frame in between is judged by both, and the
-// first that redirects it has it.
+// first that redirects it has it. The two kinds of XDP cannot be there at once,
+// so tc is at work between them.
 func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath.Program) error {
 	if p.attachment != nil && p.attachment.Engine() == engine {
 		if !p.prepares(engine) { // there was a preference, and there is none now
 			c.restoreFeatures(p)
 		}
 		return p.attachment.Update(program)
+	}
+	if p.attachment != nil && p.attachment.Engine() != datapath.EngineTC && engine != datapath.EngineTC {
+		if err := c.bridgeOver(p, program); err != nil {
+			// Without tc, the bridge is what lies between.
+			c.log.Info("no tc between two XDP engines", "device", p.device, "error", err)
+			c.release(p, true)
+		}
 	}
 	a, err := c.attach(p, engine, program)
 	if err != nil {
@@ -91,9 +100,27 @@ func (c *Controller) useEngine(p *port, engine datapath.Engine, program datapath
 	return nil
 }
 
+// bridgeOver has tc take a port over from an XDP engine, for a moment.
+func (c *Controller) bridgeOver(p *port, program datapath.Program) error {
+	a, err := c.attach(p, datapath.EngineTC, program)
+	if err != nil {
+		return err
+	}
+	c.release(p, true)
+	p.attachment = a
+	return nil
+}
+
 // attach puts a program at an engine's hook. Where a port was watched, that is
 // the watching program's: there is one of ours at a clsact hook.
 func (c *Controller) attach(p *port, engine datapath.Engine, program datapath.Program) (*datapath.Attachment, error) {
+	if warm := p.native.warm; warm != nil && engine == datapath.EngineNative {
+		p.native.warm = nil
+		if err := warm.Update(program); err != nil {
+			return nil, errors.Join(err, warm.Detach())
+		}
+		return warm, nil
+	}
 	if engine != datapath.EngineTC {
 		if err := c.prepareXDP(p); err != nil {
 			return nil, err
@@ -109,9 +136,12 @@ func (c *Controller) attach(p *port, engine datapath.Engine, program datapath.Pr
 }
 
 // prepareXDP has the device leave VLAN tags in the frames before a program that
-// sees only those is attached.
+// sees only those is attached, and writes down what the kernel will turn off.
 func (c *Controller) prepareXDP(p *port) error {
 	l := c.links[p.ifindex]
+	if err := c.noteMerging(l); err != nil {
+		return err
+	}
 	if err := c.keepTagsIn(l); err != nil {
 		return err
 	}
@@ -132,7 +162,10 @@ func (c *Controller) prepareXDP(p *port) error {
 	return nil
 }
 
-func (c *Controller) detach(p *port) { c.release(p, false) }
+func (c *Controller) detach(p *port) {
+	c.cool(p)
+	c.release(p, false)
+}
 
 // release takes the port's program away and undoes what it needed, unless the
 // next program needs it too.

@@ -20,7 +20,7 @@ import (
 func controlled(t *testing.T, l *lab.Lab, cfg *config.Config, f func(*Controller) error) {
 	t.Helper()
 	err := l.Router.Do(func() (err error) {
-		c, err := New(cfg, nil, Options{Log: slog.New(slog.DiscardHandler)})
+		c, err := New(cfg, nil, Options{TrustFrames: true, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err
 		}

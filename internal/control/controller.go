@@ -35,8 +35,14 @@ type Options struct {
 	// FrameCost is taken for the CPU time of a frame with each engine, instead of
 	// what the clocks say. It is for tests of what follows from that.
 	FrameCost map[string]time.Duration
-	Log       *slog.Logger
-	Level     *slog.LevelVar // set from option log_level; may be nil
+	// TrustFrames takes it for granted that what virtual devices hand over is
+	// finished, as on a wire. It is for tests that see to it.
+	TrustFrames bool
+	// NoXDPFeatures has drivers tried that could be asked, as on kernels that
+	// do not tell what they can do.
+	NoXDPFeatures bool
+	Log           *slog.Logger
+	Level         *slog.LevelVar // set from option log_level; may be nil
 	// Applied is called with each configuration that a reload has put into
 	// force; it must not wait for the controller. May be nil.
 	Applied func(*config.Config)
@@ -71,6 +77,7 @@ type Controller struct {
 	journal  *journal
 	guards   guards
 	replaced replaced
+	verifier verifier
 	events   *events
 	resizing bool // stations come again that never went
 	captures int  // who looks at frames with a tap (capture.go)
@@ -89,6 +96,7 @@ func New(cfg *config.Config, warnings config.Problems, opts Options) (*Controlle
 		overflow: map[datapath.StationKey]struct{}{},
 		unsure:   newUnsure(),
 		adapting: newAdapting(),
+		verifier: newVerifier(),
 		events:   newEvents(),
 	}
 	c.setLevel()
@@ -123,6 +131,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 		mirror.Close()
 		return err
 	}
+	drivers := c.watchXDP(ctx)
 	updates := make(chan bridge.Update)
 	mirrored := make(chan error, 1)
 	go func() {
@@ -162,6 +171,12 @@ func (c *Controller) Run(ctx context.Context, ready func()) (err error) {
 				return nil
 			}
 			return fmt.Errorf("follow filters: %w", err)
+		case ifindex := <-drivers:
+			if c.featuresTold(ifindex) {
+				c.reconcile()
+			}
+		case <-c.verifier.timer.C:
+			c.verify()
 		case f := <-c.calls:
 			f()
 		case <-c.unsure.timer.C:
@@ -291,10 +306,8 @@ func (c *Controller) resize(n uint32) error {
 	c.reconcile()
 	c.resizing = false
 	for _, p := range c.ports {
-		for _, a := range []*datapath.Attachment{p.attachment, p.watcher} {
-			if a != nil {
-				err = errors.Join(err, a.Reload())
-			}
+		for _, a := range p.attachments() {
+			err = errors.Join(err, a.Reload())
 		}
 	}
 	return errors.Join(err, old.Close())

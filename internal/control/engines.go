@@ -18,6 +18,8 @@ import (
 // for people; an empty one means that nothing is in the way.
 type facts struct {
 	asked string // option engine: auto or an engine's name
+	// native is why the drivers cannot do it (native.go).
+	native string
 	// lone: the port is one end of a wire that has nothing behind it (lone.go).
 	// Where an engine cannot carry everything there, another must.
 	lone bool
@@ -25,8 +27,12 @@ type facts struct {
 	pastEgress string
 	// brokenWire is why a lone wire by XDP would carry nothing.
 	brokenWire string
-	// blind is why generic XDP would have to leave every frame to the bridge.
+	// blind is why XDP would have to leave every frame to the bridge.
 	blind string
+	// unfinished is why XDP may send frames on that nobody takes.
+	unfinished string
+	// merging is what generic XDP would switch off.
+	merging string
 	// preferred is what the second step of auto wants; nil: it wants nothing.
 	preferred *preference
 }
@@ -45,19 +51,22 @@ type candidate struct {
 }
 
 // candidates says which engines a port may have, the one to try first in front,
-// and of the others why not.
+// and of the others why not. An engine that is asked for by name is what the
+// port gets, if frames can get through at all; native, which depends on drivers,
+// has tc and generic behind it.
 func candidates(f facts) []candidate {
-	native := candidate{datapath.EngineNative, "not built in this version"}
-	generic := candidate{datapath.EngineGeneric, f.whyNotGeneric()}
+	native := candidate{datapath.EngineNative, f.native}
+	generic := candidate{datapath.EngineGeneric, f.whyNotXDP(config.EngineGeneric)}
 	tc := candidate{datapath.EngineTC, ""}
 	byName := fmt.Sprintf("option engine asks for %s", f.asked)
 	switch f.asked {
 	case config.EngineTC:
-		generic.why = byName
+		native.why, generic.why = byName, byName
 		return []candidate{tc, native, generic}
 	case config.EngineGeneric:
+		native.why = byName
 		if !f.lone {
-			generic.why, tc.why = "", byName
+			tc.why = byName
 		}
 		return []candidate{generic, tc, native}
 	}
@@ -67,25 +76,53 @@ func candidates(f facts) []candidate {
 	return []candidate{native, tc, generic}
 }
 
-// whyNotGeneric says why generic XDP would do harm at a port, whoever asks.
-func (f facts) whyNotGeneric() string {
-	if f.pastEgress != "" {
-		return f.pastEgress
-	}
-	if f.lone {
+// whyNotXDP says why an XDP engine would do harm at a port, or no good. Who
+// asks for one by name gets it where the data path can leave the frames in
+// question to the bridge, or where they can only be told from others by who
+// knows the network; status then says what is at risk.
+func (f facts) whyNotXDP(engine string) string {
+	byName := f.asked == engine
+	switch {
+	case f.lone && f.brokenWire != "":
 		return f.brokenWire
+	case f.pastEgress != "" && (f.lone || !byName):
+		return f.pastEgress
+	case byName:
+		return ""
+	case f.blind != "":
+		return f.blind
+	case f.unfinished != "":
+		return f.unfinished
+	case engine == config.EngineGeneric:
+		return f.merging
 	}
-	return f.blind
+	return ""
+}
+
+// warning says what is at risk with the engine that a port has got, or that it
+// is not the one that was asked for, or "".
+func (f facts) warning(used datapath.Engine, why map[string]string) string {
+	switch {
+	case f.asked == config.EngineNative && used != datapath.EngineNative:
+		return fmt.Sprintf("not native: %s", why[config.EngineNative])
+	case used != datapath.EngineTC && f.asked == string(used):
+		return f.unfinished
+	}
+	return ""
 }
 
 // factsOf gathers what the choice of a port's engine depends on.
 func (c *Controller) factsOf(p *port) facts {
+	l := c.links[p.ifindex]
 	return facts{
 		asked:      c.config.EngineOf(p.section),
+		native:     p.native.why,
 		lone:       c.lone(p),
 		pastEgress: c.pastEgress(p),
 		brokenWire: c.replaced.noXDP[p.ifindex],
-		blind:      c.whyBlind(c.links[p.ifindex]),
+		blind:      c.whyBlind(l),
+		unfinished: c.unfinished(l),
+		merging:    merging(l),
 		preferred:  p.preferred,
 	}
 }
@@ -141,7 +178,9 @@ func (c *Controller) nameEngines(p *port, f facts, all []candidate) {
 		case e.why != "":
 			p.engines[name] = e.why
 		case p.engines[name] != "": // it was tried
-		case f.preferred != nil && f.asked == config.EngineAuto:
+		case f.asked != config.EngineAuto:
+			p.engines[name] = fmt.Sprintf("option engine asks for %s", f.asked)
+		case f.preferred != nil && used != datapath.EngineNative:
 			p.engines[name] = f.preferred.why
 		default:
 			p.engines[name] = whyLater[used]
@@ -153,5 +192,6 @@ func (c *Controller) nameEngines(p *port, f facts, all []candidate) {
 // too.
 var whyLater = map[datapath.Engine]string{
 	datapath.EngineTC:      "auto prefers tc: it is never slower than the bridge, TCP included",
+	datapath.EngineNative:  "auto prefers native: it is the fastest",
 	datapath.EngineGeneric: "generic is in use",
 }

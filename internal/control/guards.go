@@ -10,7 +10,6 @@ import (
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/bridge"
-	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/datapath"
 	"github.com/xdpl2/xdpl2/internal/filters"
 )
@@ -124,10 +123,7 @@ func filterReason(found []filters.Filter) string {
 // leave by, or "": XDP hands them to the driver, past qdiscs and filters. The
 // tc engine does not.
 func (c *Controller) pastEgress(p *port) string {
-	for _, out := range c.ordered() {
-		if out == p || !out.set || c.config.Main.Mode == config.ModePort && out.device != p.section.Target {
-			continue
-		}
+	for _, out := range c.outs(p) {
 		if what := c.egressOf(out.device, out.ifindex); what != "" {
 			return what
 		}

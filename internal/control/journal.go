@@ -151,10 +151,15 @@ func (e journalEntry) undo() error {
 		return datapath.RemoveClsact(e.Ifindex)
 	}
 	// By the name that it has now.
-	if err := netdev.SetFeature(l.Name, e.Change, true); !errors.Is(err, netdev.ErrNoDevice) {
-		return err
+	err = netdev.SetFeature(l.Name, e.Change, true)
+	var refused *netdev.RefusedError
+	switch {
+	case errors.Is(err, netdev.ErrNoDevice):
+		return nil
+	case errors.As(err, &refused) && slices.Contains(mergeFeatures, e.Change):
+		return nil // the bridge that it is in does not want it
 	}
-	return nil
+	return err
 }
 
 func everything(journalEntry) bool { return true }

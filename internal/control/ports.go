@@ -33,6 +33,7 @@ type port struct {
 	unwatched  string               // why there is none
 	preferred  *preference          // of auto's second step
 	adaptive   *adaptivePort        // nil: that step does nothing here
+	native     native
 
 	state, reason string
 	engines       map[string]string // why not, for those that were tried or ruled out
@@ -50,6 +51,7 @@ func (c *Controller) reconcile() {
 		c.reconcilePort(p)
 	}
 	c.syncStations()
+	c.arrangeNative()
 	for _, p := range c.ordered() {
 		c.reconcileProgram(p)
 	}
@@ -63,6 +65,7 @@ func (c *Controller) reconcile() {
 	if br, ok := c.links.byName(c.bridgeName()); ok && br.Bridge != nil {
 		c.ageing.adjust(br.Bridge.AgeingTime)
 	}
+	c.verifyNative()
 	c.nameFilters()
 	c.tellTaken()
 	c.adaptPorts()
@@ -183,7 +186,7 @@ func (c *Controller) reconcilePort(p *port) {
 		c.detach(p)
 		c.giveBack(p)
 		c.forgetAdapting(p)
-		p.ifindex, p.preferred = l.Index, nil
+		p.ifindex, p.preferred, p.native = l.Index, nil, native{}
 	}
 	if p.state != api.Accelerating {
 		c.detach(p)
@@ -336,15 +339,19 @@ func (c *Controller) featuresChanged(touched []int) bool {
 func (c *Controller) detachAll() error {
 	var err error
 	for _, p := range c.ports {
-		for _, a := range []*datapath.Attachment{p.attachment, p.watcher} {
-			if a != nil {
-				err = errors.Join(err, a.Detach())
-			}
+		for _, a := range p.attachments() {
+			err = errors.Join(err, a.Detach())
 		}
-		p.attachment, p.watcher = nil, nil
+		p.attachment, p.watcher, p.native.warm = nil, nil, nil
 	}
 	if c.journal != nil {
 		err = errors.Join(err, c.journal.restore(everything))
 	}
 	return err
+}
+
+// attachments are all programs at the port's device.
+func (p *port) attachments() []*datapath.Attachment {
+	return slices.DeleteFunc([]*datapath.Attachment{p.attachment, p.watcher, p.native.warm},
+		func(a *datapath.Attachment) bool { return a == nil })
 }

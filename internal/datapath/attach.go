@@ -25,6 +25,10 @@ const (
 // ErrForeignProgram is returned when somebody else's program has the hook.
 var ErrForeignProgram = errors.New("another XDP program is attached to the device")
 
+// ErrNoDriverXDP is returned when a device's driver takes no XDP programs, or
+// not as the device is set up.
+var ErrNoDriverXDP = errors.New("the driver takes no XDP program")
+
 // Attachment is a program at a device's hook.
 type Attachment struct {
 	d       *Datapath
@@ -49,8 +53,10 @@ func (d *Datapath) Attach(engine Engine, ifindex int, p Program) (*Attachment, e
 	a := &Attachment{d: d, engine: engine, ifindex: ifindex}
 	var err error
 	switch engine {
+	case EngineNative:
+		err = a.attachXDP(p, link.XDPDriverMode, "xdp native")
 	case EngineGeneric:
-		err = a.attachXDP(p, link.XDPGenericMode)
+		err = a.attachXDP(p, link.XDPGenericMode, "xdp generic")
 	case EngineTC:
 		err = a.attachTC(p)
 	default:
@@ -62,7 +68,7 @@ func (d *Datapath) Attach(engine Engine, ifindex int, p Program) (*Attachment, e
 	return a, nil
 }
 
-func (a *Attachment) attachXDP(p Program, flags link.XDPAttachFlags) error {
+func (a *Attachment) attachXDP(p Program, flags link.XDPAttachFlags, name string) error {
 	prog, err := a.d.load(a.engine, p)
 	if err != nil {
 		return err
@@ -72,10 +78,12 @@ func (a *Attachment) attachXDP(p Program, flags link.XDPAttachFlags) error {
 	switch {
 	case errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST):
 		return fmt.Errorf("%w: %w", ErrForeignProgram, err)
+	case errors.Is(err, unix.EOPNOTSUPP) && flags == link.XDPDriverMode:
+		return fmt.Errorf("%w: %w", ErrNoDriverXDP, err)
 	case err != nil:
 		return err
 	}
-	a.hook, a.program = linkHook{l, "xdp generic"}, p
+	a.hook, a.program = linkHook{l, name}, p
 	return nil
 }
 
@@ -169,7 +177,7 @@ func (a *Attachment) Detach() error {
 // Engine returns the engine that the port runs on.
 func (a *Attachment) Engine() Engine { return a.engine }
 
-// Hook names the kernel's hook: "xdp generic", "tcx" or "clsact".
+// Hook names the kernel's hook: "xdp native", "xdp generic", "tcx" or "clsact".
 func (a *Attachment) Hook() string { return a.hook.name() }
 
 // Ifindex returns the device that the program is attached to.

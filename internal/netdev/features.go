@@ -29,6 +29,11 @@ const (
 	GRO = "rx-gro"
 	// LRO is the device's own, lossy form of GRO.
 	LRO = "rx-lro"
+	// HardwareGRO is the device's own GRO, which loses nothing.
+	HardwareGRO = "rx-gro-hw"
+	// RxChecksum has the device check what arrives; a paravirtual one then
+	// also hands over what its host has not completed.
+	RxChecksum = "rx-checksum"
 )
 
 // Names of groups: each stands for several of the kernel's features, of which

@@ -165,7 +165,7 @@ function suite(name, args, skip, real) {
 				await page.waitForFunction(() => /sent out by the fast path/.test(document.querySelector('.x-detail')?.textContent || ''));
 				const text = await page.locator('.x-detail').first().innerText();
 				assert.match(text, /Engine tc\s+in use/);
-				assert.match(text, /Engine native\s+not built in this version/);
+				assert.match(text, /Engine native\s+eth1 is virtual \(veth\)/);
 				assert.equal(await button.getAttribute('aria-expanded'), 'true');
 				// It stays open when the next answer comes.
 				const asked = page.calls.length;

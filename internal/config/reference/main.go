@@ -35,7 +35,6 @@ type option struct {
 	Max      uint32   `json:"max,omitempty"`
 	Help     string   `json:"help"`
 	Expected string   `json:"expected"`
-	Refused  []string `json:"refused,omitempty"`
 	Ignored  string   `json:"ignored,omitempty"`
 }
 
@@ -43,7 +42,7 @@ type option struct {
 func luci() string {
 	var all []option
 	for _, o := range config.Options() {
-		all = append(all, option{o.Section, o.Name, string(o.Type), o.List, o.Required, o.Default, o.Choices, o.Min, o.Max, o.Help, o.Expected(), o.Refused, o.Ignored})
+		all = append(all, option{o.Section, o.Name, string(o.Type), o.List, o.Required, o.Default, o.Choices, o.Min, o.Max, o.Help, o.Expected(), o.Ignored})
 	}
 	list, err := json.MarshalIndent(all, "\t", "\t")
 	if err != nil {
@@ -81,7 +80,7 @@ had. Booleans are 1, yes, on, true, enabled and 0, no, off, false, disabled.
 `
 
 var sections = []struct{ kind, title, text string }{
-	{"xdpl2", "config xdpl2 'main'", "Settings of the whole. Only the section with this name is read.\nWhat topology `replace` does is in [topology.md](topology.md).\nWhat `bypass_filters` is about is in [filters.md](filters.md).\nHow auto chooses, and what `adapt` does, is in [engines.md](engines.md).\nNot built in this version: engine `native` (refused)."},
+	{"xdpl2", "config xdpl2 'main'", "Settings of the whole. Only the section with this name is read.\nWhat topology `replace` does is in [topology.md](topology.md).\nWhat `bypass_filters` is about is in [filters.md](filters.md).\nHow auto chooses, and what `adapt` does, is in [engines.md](engines.md)."},
 	{"port", "config port", "One for each port; the name of the section does not matter. `echo` is not built in this\nversion."},
 	{"station", "config station", "A station that is known without having been heard, beside those that the bridge learns.\nWhere the bridge knows better, the bridge is right."},
 	{"tuning", "config tuning 'tuning'", "Not built in this version."},

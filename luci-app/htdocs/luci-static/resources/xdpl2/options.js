@@ -49,10 +49,7 @@ return baseclass.extend({
 				"tc"
 			],
 			"help": "Where the program runs: native (driver XDP), generic (XDP on the sk_buff), tc, or auto: whichever is best there.",
-			"expected": "one of auto, generic, tc",
-			"refused": [
-				"native"
-			]
+			"expected": "one of auto, native, generic, tc"
 		},
 		{
 			"section": "xdpl2",
@@ -180,10 +177,7 @@ return baseclass.extend({
 				"tc"
 			],
 			"help": "As main's, for this port alone.",
-			"expected": "one of auto, generic, tc",
-			"refused": [
-				"native"
-			]
+			"expected": "one of auto, native, generic, tc"
 		},
 		{
 			"section": "port",

@@ -67,10 +67,6 @@ function enabled(section, otherwise) {
 	return section.enabled == null || section.enabled === '' ? otherwise : booleans[section.enabled] === true;
 }
 
-function usable(o) {
-	return (o.choices || []).filter(function(c) { return (o.refused || []).indexOf(c) < 0 });
-}
-
 return baseclass.extend({
 	/** The declaration of an option. */
 	option: function(section, name) {
@@ -80,8 +76,6 @@ return baseclass.extend({
 	options: function(section) {
 		return declared.options.filter(function(o) { return o.section == section });
 	},
-
-	usable: usable,
 
 	/** A problem in one line, as the daemon writes it after the option's name. */
 	text: function(p) {
@@ -95,9 +89,6 @@ return baseclass.extend({
 
 		if (!parses(o, value))
 			return { message: _('not valid'), expected: _(o.expected) };
-
-		if ((o.refused || []).indexOf(value) >= 0)
-			return { message: _('not built in this version'), expected: _(o.expected) };
 
 		return null;
 	},

@@ -77,10 +77,9 @@ return baseclass.extend({
 
 	/** The name of one choice of an option. */
 	choice: function(o, value) {
-		var all = this.choices(), named = all[o.section + '.' + o.name] || all[o.name] || {},
-		    name = named[value] || value;
+		var all = this.choices(), named = all[o.section + '.' + o.name] || all[o.name] || {};
 
-		return (o.refused || []).indexOf(value) >= 0 ? _('%s (not built in this version)').format(name) : name;
+		return named[value] || value;
 	},
 
 	/** The help of an option, with its default and what is not built. */
