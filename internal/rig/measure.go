@@ -43,7 +43,7 @@ type Load struct {
 
 // Sample is what a slice measured.
 type Sample struct {
-	NsPerFrame float64       // run time of the forwarding thread for one frame
+	NsPerFrame float64       // run time of the forwarding thread for one frame; see Options.OneCore
 	Frames     int           // frames that left through the egress
 	Received   int           // frames that came in
 	RunTime    time.Duration // of the forwarding thread
@@ -67,6 +67,8 @@ const minFrames = 20_000
 // generator sends frames of one kind.
 type generator struct {
 	send func(frames int) error
+	// waste is send to where the frames are thrown away at once (OneCore).
+	waste func(frames int) error
 }
 
 // Slice sends for about the duration and measures. The first slice of a load
@@ -87,13 +89,24 @@ func (r *Rig) Slice(ctx context.Context, load Load, d time.Duration) (Sample, er
 	if err != nil {
 		return Sample{}, err
 	}
-	elapsed, err := r.run(g, d)
+	generating := time.Duration(0) // a frame, on the core that forwards
+	if r.o.OneCore {
+		sent, elapsed, err := r.run(g.waste, d/4)
+		if err != nil {
+			return Sample{}, err
+		}
+		generating = elapsed / time.Duration(sent)
+	}
+	sent, elapsed, err := r.run(g.send, d)
 	if err != nil {
 		return Sample{}, err
 	}
 	after, err := r.settle(ctx)
 	if err != nil {
 		return Sample{}, err
+	}
+	if r.o.OneCore {
+		after.run = before.run + elapsed - time.Duration(sent)*generating
 	}
 	s := Sample{
 		Frames:   int(after.forwarded - before.forwarded),
@@ -109,19 +122,27 @@ func (r *Rig) Slice(ctx context.Context, load Load, d time.Duration) (Sample, er
 }
 
 // run sends frames from the generator's core until a time is over, but no
-// fewer than minFrames. It goes by the clock, not by a rate that was seen
+// fewer than r.least(). It goes by the clock, not by a rate that was seen
 // before: frames that find the ring full cost the generator next to nothing.
-func (r *Rig) run(g *generator, d time.Duration) (time.Duration, error) {
+func (r *Rig) run(send func(int) error, d time.Duration) (sent int, elapsed time.Duration, err error) {
 	start := time.Now()
-	err := r.onGenerator(func() error {
-		for sent := 0; sent < minFrames || time.Since(start) < d; sent += minFrames {
-			if err := g.send(minFrames); err != nil {
+	err = r.onGenerator(func() error {
+		for ; sent < r.least() || time.Since(start) < d; sent += r.least() {
+			if err := send(r.least()); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return time.Since(start), err
+	return sent, time.Since(start), err
+}
+
+// least is how many frames are sent at once.
+func (r *Rig) least() int {
+	if r.o.OneCore {
+		return minFrames / 4 // every one of them costs its full time
+	}
+	return minFrames
 }
 
 // settle waits until the forwarding thread has nothing left and returns the
@@ -139,9 +160,11 @@ func (r *Rig) settle(ctx context.Context) (counters, error) {
 		case <-ctx.Done():
 			return last, context.Cause(ctx)
 		}
-		rests, err := sleeping(r.thread)
-		if err != nil {
-			return last, err
+		rests := r.o.OneCore
+		if !rests {
+			if rests, err = sleeping(r.thread); err != nil {
+				return last, err
+			}
 		}
 		now, err := r.read()
 		if err != nil {
@@ -164,26 +187,38 @@ func (r *Rig) generator(load Load) (*generator, error) {
 		return g, nil
 	}
 	g := &generator{}
+	var err error
+	if g.send, err = r.sender(load, rigSourceDev); err != nil {
+		return nil, err
+	}
+	if r.o.OneCore {
+		if g.waste, err = r.sender(load, idleDev); err != nil {
+			return nil, err
+		}
+	}
+	if _, _, err := r.run(g.send, MaxSlice); err != nil {
+		return nil, err
+	}
+	r.generators[load] = g
+	return g, nil
+}
+
+// sender makes what sends frames of a load on a device.
+func (r *Rig) sender(load Load, dev string) (func(int) error, error) {
 	if load.Input == Roomy {
-		live, err := NewLiveFrames(r.source, rigSourceDev, LiveOptions{
+		live, err := NewLiveFrames(r.source, dev, LiveOptions{
 			Frame: r.frame(load.Length, 0, 0), SpreadDst: r.o.Stations, SpreadSrc: r.o.Stations,
 		})
 		if err != nil {
 			return nil, err
 		}
-		g.send = live.Send
-	} else {
-		send, err := r.source.Sender(rigSourceDev)
-		if err != nil {
-			return nil, err
-		}
-		g.send = r.rawGenerator(send, load.Length)
+		return live.Send, nil
 	}
-	if _, err := r.run(g, MaxSlice); err != nil {
+	raw, err := r.source.Sender(dev)
+	if err != nil {
 		return nil, err
 	}
-	r.generators[load] = g
-	return g, nil
+	return r.rawGenerator(raw, load.Length), nil
 }
 
 // rawGenerator sends the same frames in turn; with many stations in a random
@@ -319,13 +354,13 @@ func (r *Rig) sliceOf(ctx context.Context, v Variant, load Load, d time.Duration
 	if err != nil {
 		return s, err
 	}
-	if err := r.onGenerator(func() error { return g.send(minFrames / 4) }); err != nil {
+	if err := r.onGenerator(func() error { return g.send(r.least() / 4) }); err != nil {
 		return s, err
 	}
 	// On a busy machine the forwarding thread may hardly get its core while
 	// the generator sends; what it did then is too little to count.
 	for range 5 {
-		if s, err = r.Slice(ctx, load, d); err != nil || s.Frames >= minFrames/8 {
+		if s, err = r.Slice(ctx, load, d); err != nil || s.Frames >= r.least()/8 {
 			break
 		}
 	}

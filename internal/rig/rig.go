@@ -34,6 +34,11 @@ type Options struct {
 	Stations int
 	// CallIPTables is BridgeOptions.CallIPTables of the rig's bridge.
 	CallIPTables bool
+	// OneCore has the generator's own core forward, for boxes that cannot keep
+	// the two apart (see Unsupported). What generating costs is measured in each
+	// slice, with the frames thrown away where they would be handed over, and
+	// taken off.
+	OneCore bool
 }
 
 // Rig measures what forwarding a frame costs, on the core that does it. Its
@@ -44,7 +49,8 @@ type Options struct {
 // for a receiving host as well. The thread's run time over the frames that
 // reached the tap is the cost per frame, whatever else the machine does. It
 // holds everything from the veth's receive ring to the tap's transmit function
-// with the release of the frame; not a NIC's driver and interrupt.
+// with the release of the frame; not a NIC's driver and interrupt. With
+// Options.OneCore it is the time that passes, less the generator's share.
 type Rig struct {
 	Router  *netns.NS // the namespace with bridge and ports
 	Bridge  string    // br-lan
@@ -67,6 +73,7 @@ type Rig struct {
 
 const (
 	rigSourceDev = "eth0"
+	idleDev      = "eth1" // throws away what is sent on it
 	bridgeName   = "br-lan"
 )
 
@@ -77,7 +84,8 @@ const forwarding = "3"
 var routerMAC = net.HardwareAddr{0x02, 0, 0, 0, 0, 0xff}
 
 // Unsupported tells why the rig cannot work here, nil if it can. Live
-// frames are not asked for: only Roomy needs them.
+// frames are not asked for: only Roomy needs them. With Options.OneCore it
+// needs namespaces, veth and tap devices only.
 func Unsupported() error {
 	if err := netns.Supported(); err != nil {
 		return err
@@ -113,7 +121,11 @@ func New(ctx context.Context, o Options) (*Rig, error) {
 	if o.Stations > 1<<16 || o.Stations&(o.Stations-1) != 0 {
 		return nil, fmt.Errorf("rig with %d stations: expected a power of two up to 65536", o.Stations)
 	}
-	if err := Unsupported(); err != nil {
+	unsupported := Unsupported
+	if o.OneCore {
+		unsupported = netns.Supported
+	}
+	if err := unsupported(); err != nil {
 		return nil, fmt.Errorf("rig: %w", err)
 	}
 	r := &Rig{
@@ -125,7 +137,10 @@ func New(ctx context.Context, o Options) (*Rig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rig: %w", err)
 	}
-	r.cpus = [2]int{cpus[0], cpus[1]}
+	last := cpus[len(cpus)-1]
+	if r.cpus = [2]int{last, last}; !o.OneCore {
+		r.cpus = [2]int{cpus[0], cpus[1]}
+	}
 	go r.generate()
 	if err := r.build(ctx); err != nil {
 		r.Close()
@@ -193,7 +208,11 @@ func (r *Rig) build(ctx context.Context) error {
 	if err := r.addStations(); err != nil {
 		return err
 	}
-	if err := r.threadIngress(); err != nil {
+	place := r.threadIngress
+	if r.o.OneCore {
+		place = r.shareCore
+	}
+	if err := place(); err != nil {
 		return err
 	}
 	for _, dev := range []string{r.Ingress, r.Egress} {
@@ -374,6 +393,30 @@ func (r *Rig) preferGenerator() error {
 	})
 }
 
+// shareCore pins the generator to the core that forwards, too: a veth without a
+// thread of its own is received on the sender's.
+func (r *Rig) shareCore() error {
+	h, err := r.source.Handle()
+	if err != nil {
+		return err
+	}
+	// The other end stays down. A device without carrier has the queue that
+	// drops everything, which is all that idleDev is for.
+	idle, err := netns.AddVeth(h, idleDev, "none")
+	if err != nil {
+		return fmt.Errorf("create %s: %w", idleDev, err)
+	}
+	if err := h.LinkSetUp(idle); err != nil {
+		return fmt.Errorf("set %s up: %w", idleDev, err)
+	}
+	// Live frames are taken by a veth with NAPI only (GRO, Linux 5.13).
+	err = r.Router.Do(func() error { return netdev.SetFeature(r.Ingress, netdev.GRO, true) })
+	if err != nil && !errors.Is(err, netdev.ErrUnsupported) {
+		return err
+	}
+	return r.onGenerator(func() error { return Pin(0, r.cpus[1]) })
+}
+
 // prefer lets a thread run before all ordinary ones; 0 is the calling thread.
 // Others on the machine would not only make it wait, which does not count, but
 // also take the caches from it each time, which does. A nice value does not
@@ -431,11 +474,12 @@ func (r *Rig) read() (counters, error) {
 	if err != nil {
 		return counters{}, err
 	}
-	run, err := runTime(r.thread)
-	if err != nil {
-		return counters{}, err
+	c := counters{at: time.Now()}
+	if !r.o.OneCore {
+		if c.run, err = runTime(r.thread); err != nil {
+			return counters{}, err
+		}
 	}
-	c := counters{at: time.Now(), run: run}
 	if s := in.Attrs().Statistics; s != nil {
 		c.received = s.RxPackets
 	}

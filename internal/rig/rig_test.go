@@ -65,6 +65,31 @@ func TestRig(t *testing.T) {
 	}
 }
 
+// TestRigOneCore: where generator and forwarding share a core, the numbers make
+// sense, too.
+func TestRigOneCore(t *testing.T) {
+	Require(t)
+	r := rigForTest(t, Options{OneCore: true})
+	for _, load := range []Load{{Roomy, 60}, {Tight, 60}, {Tight, 1514}} {
+		if load.Input == Roomy && !HasLiveFrames() {
+			t.Log("no live frames: roomy input not measured")
+			continue
+		}
+		s, err := r.Slice(t.Context(), load, 50*time.Millisecond)
+		if err != nil {
+			t.Fatalf("%v: %v", load, err)
+		}
+		t.Logf("%s %d bytes: %.0f ns/frame, %d frames of %d, %v",
+			load.Input, load.Length, s.NsPerFrame, s.Frames, s.Received, s.Elapsed.Round(time.Millisecond))
+		if s.NsPerFrame < 50 || s.NsPerFrame > 100_000 {
+			t.Errorf("%v: %.0f ns/frame is beyond belief", load, s.NsPerFrame)
+		}
+		if s.Frames > s.Received || s.Frames < s.Received*9/10 {
+			t.Errorf("%v: %d frames came in, %d left", load, s.Received, s.Frames)
+		}
+	}
+}
+
 func TestRigCompare(t *testing.T) {
 	r := rigForTest(t, Options{Stations: 16})
 	if !HasLiveFrames() {
