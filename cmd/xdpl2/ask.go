@@ -85,6 +85,12 @@ func printStatus(e *env, s *api.Status) {
 	for _, p := range s.ConfigWarnings {
 		fmt.Fprintf(e.stdout, "configuration warning: %s\n", p.Text)
 	}
+	if s.Calibration != nil {
+		fmt.Fprintln(e.stdout, calibrationWords(s.Calibration))
+	}
+	if c := s.Calibrating; c != nil {
+		fmt.Fprintf(e.stdout, "calibrating: %s (turn %d of %d)\n", c.Text, c.Done, c.Of)
+	}
 	for _, f := range s.Filters {
 		ports := strings.Join(f.Ports, ", ")
 		switch {

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/bridger"
+	"github.com/xdpl2/xdpl2/internal/calibrate"
 	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/control"
 	"github.com/xdpl2/xdpl2/internal/httpapi"
@@ -88,6 +89,7 @@ func daemon(ctx context.Context, e *env, opts control.Options) error {
 	opts.Log, opts.Level = log, level
 	ways := &optionalWays{dbusAddress: e.dbusAddress, log: log, applied: make(chan *config.Config, 1)}
 	opts.Applied = ways.apply
+	opts.Calibrator = &calibrate.Keeper{File: e.calibration, Worker: calibrationWorker}
 	blacklist := bridger.New(bridger.Options{Socket: e.ubusSocket, Log: log})
 	opts.Taken = blacklist.Set
 	c, err := control.New(cfg, problems, opts)

@@ -15,15 +15,15 @@ import (
 	"github.com/xdpl2/xdpl2/internal/httpapi"
 )
 
-var eventKinds = []string{api.EventPort, api.EventStation, api.EventEngine, api.EventConfig}
+var eventKinds = []string{api.EventPort, api.EventStation, api.EventEngine, api.EventConfig, api.EventCalibrate}
 
 func eventsCommand() *command {
 	var kinds string
 	return &command{
 		name: "events", json: true,
 		short: "Print what happens, line by line, until it is interrupted",
-		long: "Ports that change state, stations that come, move and go, changes of engine, and\n" +
-			"configurations that are loaded or refused. With --json each line is an object. If more\n" +
+		long: "Ports that change state, stations that come, move and go, changes of engine,\n" +
+			"configurations that are loaded or refused, and how far a calibration is. With --json each line is an object. If more\n" +
 			"happens than is told (200 events of a kind at once, 50 a second), the next line says how\n" +
 			"many were left out.",
 		flags: func(fs *flag.FlagSet) {

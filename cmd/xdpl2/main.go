@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/xdpl2/xdpl2/internal/calibrate"
 	"github.com/xdpl2/xdpl2/internal/httpapi"
 )
 
@@ -37,6 +38,7 @@ type env struct {
 
 	configDir, saveDir, runDir string
 	ubusSocket, dbusAddress    string
+	calibration                string
 	json                       bool
 }
 
@@ -52,7 +54,7 @@ type command struct {
 func commands() []*command {
 	return []*command{
 		daemonCommand(), statusCommand(), portsCommand(), stationsCommand(), countersCommand(),
-		explainCommand(), topCommand(), eventsCommand(), captureCommand(), reloadCommand(), checkCommand(), cleanupCommand(), versionCommand(),
+		explainCommand(), topCommand(), eventsCommand(), captureCommand(), calibrateCommand(), reloadCommand(), checkCommand(), cleanupCommand(), versionCommand(),
 	}
 }
 
@@ -121,6 +123,9 @@ func dispatch(ctx context.Context, e *env, args []string) error {
 		help(e.stdout)
 		return nil
 	}
+	if name == workerName {
+		return runWorker(ctx, e, args[1:])
+	}
 	for _, c := range commands() {
 		if c.name == name {
 			return c.start(ctx, e, args[1:])
@@ -170,6 +175,7 @@ func sharedFlags(fs *flag.FlagSet, e *env) {
 	either(&e.saveDir, "save-dir", "/tmp/.uci", "`DIR` of staged UCI changes")
 	either(&e.runDir, "run-dir", "/var/run/xdpl2", "`DIR` of the control socket and the lock")
 	either(&e.ubusSocket, "ubus-socket", "/var/run/ubus/ubus.sock", "`SOCKET` of ubusd")
+	either(&e.calibration, "calibration-file", calibrate.DefaultFile, "`FILE` of the last calibration")
 	either(&e.dbusAddress, "dbus-address", "", "`ADDRESS` of the D-Bus bus; empty: the system bus")
 }
 

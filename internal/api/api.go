@@ -27,6 +27,11 @@ type Service interface {
 	// Reload reads the configuration again. If it is wrong, the error is a
 	// *ConfigError and the daemon goes on with the last good one.
 	Reload(ctx context.Context) (*ReloadResult, error)
+	// Calibrate measures what forwarding costs on this box, for about so many
+	// seconds; with 0 it tells the table of the last time. While one runs, a
+	// second is refused with ErrBusy; with nothing
+	// to tell, the error is ErrNoData. The end of the context ends it.
+	Calibrate(ctx context.Context, seconds int) (*Calibration, error)
 	// Events tells what happens from now on. The channel is closed when the
 	// context ends, or when there will be no more events. Who reads too slowly
 	// misses some, and the next event says how many.
@@ -80,6 +85,8 @@ type Status struct {
 	Accelerated float64 `json:"accelerated_share"`
 	// Calibrating is how far a calibration is; absent while there is none.
 	Calibrating *CalibrationProgress `json:"calibrating,omitempty"`
+	// Calibration says when was measured last; absent if nothing was yet.
+	Calibration *CalibrationNote `json:"calibration,omitempty"`
 	// Filters is what else on the box wants to see frames of the ports.
 	Filters []Filter `json:"filters"`
 	// Resyncs counts how often the bridge was read as a whole: once at the

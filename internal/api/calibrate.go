@@ -19,6 +19,23 @@ type Calibration struct {
 	Missing []string `json:"missing"`
 }
 
+// How long a calibration may take, and how long it takes unless it is told, in
+// seconds.
+const (
+	MaxCalibrationSeconds     = 60
+	DefaultCalibrationSeconds = 30
+)
+
+// CalibrationNote says of which calibration the table is.
+type CalibrationNote struct {
+	Time    time.Time `json:"time"`
+	Kernel  string    `json:"kernel"`
+	Machine string    `json:"machine"`
+	// Stale says why it no longer speaks for this box: another kernel, another
+	// machine. Empty if it does.
+	Stale string `json:"stale,omitempty"`
+}
+
 // CalibrationProgress is how far a calibration is that runs now.
 type CalibrationProgress struct {
 	Done int    `json:"done"` // of Of steps
@@ -34,7 +51,9 @@ type CalibrationRow struct {
 	Nanos  float64 `json:"ns_per_frame,omitempty"`
 	Rate   float64 `json:"rate"` // frames a second, or bits a second for tcp
 	// Ratio is the rate divided by the bridge's in the same turn (median),
-	// between Low and High with 95% confidence.
+	// between Low and High with 95% confidence. The bridge's own is that of a
+	// second measurement of the bridge in the same turn: its distance from 1, and
+	// the width of its interval, are noise.
 	Ratio float64 `json:"ratio"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`

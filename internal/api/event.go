@@ -22,7 +22,7 @@ type Event struct {
 	Text string    `json:"text"`
 
 	Device string `json:"device,omitempty"` // port, engine; station: where it is now
-	State  string `json:"state,omitempty"`  // port: the new one; station: added, moved, gone; config: loaded, refused
+	State  string `json:"state,omitempty"`  // port: the new one; station: added, moved, gone; config: loaded, refused; calibrate: running, done, cancelled, failed
 	Reason string `json:"reason,omitempty"` // port, engine: why
 	Engine string `json:"engine,omitempty"` // port, engine: the one in use now
 	Before string `json:"before,omitempty"` // engine, state or device before

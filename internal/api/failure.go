@@ -20,6 +20,8 @@ const (
 	FailedConfig      = "config"       // the configuration is wrong
 	FailedUnknownPort = "unknown_port" // no such port
 	FailedUsage       = "usage"        // an argument is wrong
+	FailedBusy        = "busy"         // one at a time, and one is running
+	FailedNoData      = "no_data"      // there is nothing to tell yet
 	FailedOther       = "failed"       // anything else
 )
 
@@ -34,6 +36,10 @@ func FailureOf(err error) *Failure {
 		f.Kind, f.Argument, f.Value, f.Expected = FailedUsage, e.Field, e.Value, e.Expected
 	} else if e, ok := errors.AsType[*ArgumentError](err); ok {
 		f.Kind, f.Argument, f.Value, f.Expected = FailedUsage, e.Name, e.Value, e.Expected
+	} else if errors.Is(err, ErrBusy) {
+		f.Kind = FailedBusy
+	} else if errors.Is(err, ErrNoData) {
+		f.Kind = FailedNoData
 	}
 	return f
 }
@@ -47,9 +53,28 @@ func (f *Failure) Err() error {
 		return &UnknownPortError{Port: f.Port}
 	case FailedUsage:
 		return &UsageError{Failure: *f}
+	case FailedBusy:
+		return &kindError{f.Text, ErrBusy}
+	case FailedNoData:
+		return &kindError{f.Text, ErrNoData}
 	}
 	return errors.New(f.Text)
 }
+
+// ErrBusy and ErrNoData are what errors of these kinds are.
+var (
+	ErrBusy   = errors.New("a calibration is running already")
+	ErrNoData = errors.New("nothing has been measured yet")
+)
+
+// kindError is an error of a kind that came over a wire.
+type kindError struct {
+	text string
+	kind error
+}
+
+func (e *kindError) Error() string { return e.text }
+func (e *kindError) Unwrap() error { return e.kind }
 
 // UsageError is an ArgumentError or an ExplainError that came over a wire.
 type UsageError struct{ Failure Failure }

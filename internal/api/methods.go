@@ -95,6 +95,14 @@ var methods = []Method{
 	}, {
 		Name: "reload", Changes: true, Help: "reads the configuration again, staged changes included",
 		call: func(ctx context.Context, s Service, _ values) (any, error) { return some(s.Reload(ctx)) },
+	}, {
+		Name: "calibrate", Changes: true, Help: "measures what forwarding costs on this box, by the bridge and by each engine",
+		Args: []Arg{
+			{Name: "seconds", Kind: Integer, Max: MaxCalibrationSeconds, Absent: DefaultCalibrationSeconds, Help: "about how long; 0: the table of the last time, without measuring"},
+		},
+		call: func(ctx context.Context, s Service, v values) (any, error) {
+			return some(s.Calibrate(ctx, v.int("seconds")))
+		},
 	},
 }
 

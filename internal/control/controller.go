@@ -50,6 +50,8 @@ type Options struct {
 	// this one, whenever they change; it must not wait for the controller. May
 	// be nil.
 	Taken func(devices []string)
+	// Calibrator measures; nil: nothing can be measured.
+	Calibrator Calibrator
 }
 
 // Controller runs the fast path. One goroutine (Run's) owns all of its state;
@@ -82,6 +84,8 @@ type Controller struct {
 	resizing bool // stations come again that never went
 	captures int  // who looks at frames with a tap (capture.go)
 	adapting adapting
+
+	calibrations calibrations
 }
 
 // New loads the data path for a configuration. Nothing on the system changes
@@ -100,6 +104,7 @@ func New(cfg *config.Config, warnings config.Problems, opts Options) (*Controlle
 		events:   newEvents(),
 	}
 	c.setLevel()
+	c.loadCalibration()
 	var err error
 	c.dp, err = datapath.Open(datapath.Options{MaxStations: cfg.Main.MaxStations, NoTCX: opts.NoTCX})
 	if err != nil {
@@ -266,6 +271,7 @@ func (c *Controller) reload() (*api.ReloadResult, error) {
 	before := c.config
 	c.config = cfg
 	c.setLevel()
+	c.loadCalibration()
 	if before.Main.MaxStations != cfg.Main.MaxStations {
 		if err := c.resize(cfg.Main.MaxStations); err != nil {
 			c.log.Error("the station table keeps its size", "error", err)

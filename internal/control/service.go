@@ -20,6 +20,7 @@ func (c *Controller) Status(ctx context.Context) (*api.Status, error) {
 	if err := c.call(ctx, func() { s = c.status() }); err != nil {
 		return nil, err
 	}
+	c.calibrations.describe(s, c.opts.Calibrator)
 	for i := range s.Ports {
 		s.Ports[i].Speed = speedOf(&s.Ports[i])
 	}

@@ -14,8 +14,7 @@ const (
 	introspectable      = "org.freedesktop.DBus.Introspectable"
 )
 
-// signals are the kinds of event that are told; calibration is among them when
-// there is one.
+// signals are the kinds of event that are told.
 var signals = []string{api.EventPort, api.EventStation, api.EventEngine, api.EventConfig, api.EventCalibrate}
 
 var introspection = describe()

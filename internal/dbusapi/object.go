@@ -148,6 +148,7 @@ func (o *object) method(name string) *method {
 var errorNames = map[string]string{
 	api.FailedUsage: "org.freedesktop.DBus.Error.InvalidArgs", api.FailedUnknownPort: Name + ".Error.UnknownPort",
 	api.FailedConfig: Name + ".Error.Config", api.FailedOther: Name + ".Error.Failed",
+	api.FailedBusy: Name + ".Error.Busy", api.FailedNoData: Name + ".Error.NoData",
 }
 
 func errorOf(err error) *dbus.Error {

@@ -72,6 +72,12 @@ func (c *Client) Reload(ctx context.Context) (*api.ReloadResult, error) {
 	return ask[*api.ReloadResult](ctx, c, "reload", nil)
 }
 
+// Calibrate implements api.Service. When the context ends, so does the
+// measuring.
+func (c *Client) Calibrate(ctx context.Context, seconds int) (*api.Calibration, error) {
+	return ask[*api.Calibration](ctx, c, "calibrate", url.Values{"seconds": {strconv.Itoa(seconds)}})
+}
+
 // Events implements api.Service.
 func (c *Client) Events(ctx context.Context) (<-chan api.Event, error) {
 	resp, err := c.request(ctx, http.MethodGet, "events", nil)

@@ -46,6 +46,10 @@ func (f *fake) Reload(context.Context) (*api.ReloadResult, error) {
 	return &api.ReloadResult{Changed: true}, f.err
 }
 
+func (f *fake) Calibrate(_ context.Context, seconds int) (*api.Calibration, error) {
+	return &api.Calibration{Time: time.Unix(int64(seconds), 0).UTC(), Rows: []api.CalibrationRow{{Work: "tcp", Ratio: 0.5}}}, f.err
+}
+
 func (f *fake) Events(ctx context.Context) (<-chan api.Event, error) {
 	events := make(chan api.Event, 2)
 	events <- api.Event{Kind: api.EventPort, Text: "one", Missed: 3}

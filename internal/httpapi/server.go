@@ -181,6 +181,7 @@ func capture(w http.ResponseWriter, r *http.Request, s api.Capturer) {
 var codes = map[string]int{
 	api.FailedConfig: http.StatusConflict, api.FailedUnknownPort: http.StatusNotFound,
 	api.FailedUsage: http.StatusBadRequest, api.FailedOther: http.StatusInternalServerError,
+	api.FailedBusy: http.StatusConflict, api.FailedNoData: http.StatusNotFound,
 }
 
 func refuse(w http.ResponseWriter, err error) {

@@ -59,11 +59,6 @@ func (s Sample) Busy() float64 { return s.RunTime.Seconds() / s.Elapsed.Seconds(
 // so long slices compare unlike things.
 const MaxSlice = 100 * time.Millisecond
 
-// minFrames is the least that a slice sends, and how many it sends at once:
-// with fewer, what the ring holds at its ends counts, and the fixed cost of
-// sending live frames.
-const minFrames = 20_000
-
 // generator sends frames of one kind.
 type generator struct {
 	send func(frames int) error
@@ -122,27 +117,19 @@ func (r *Rig) Slice(ctx context.Context, load Load, d time.Duration) (Sample, er
 }
 
 // run sends frames from the generator's core until a time is over, but no
-// fewer than r.least(). It goes by the clock, not by a rate that was seen
+// fewer than r.o.Least. It goes by the clock, not by a rate that was seen
 // before: frames that find the ring full cost the generator next to nothing.
 func (r *Rig) run(send func(int) error, d time.Duration) (sent int, elapsed time.Duration, err error) {
 	start := time.Now()
 	err = r.onGenerator(func() error {
-		for ; sent < r.least() || time.Since(start) < d; sent += r.least() {
-			if err := send(r.least()); err != nil {
+		for ; sent < r.o.Least || time.Since(start) < d; sent += r.o.Least {
+			if err := send(r.o.Least); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	return sent, time.Since(start), err
-}
-
-// least is how many frames are sent at once.
-func (r *Rig) least() int {
-	if r.o.OneCore {
-		return minFrames / 4 // every one of them costs its full time
-	}
-	return minFrames
 }
 
 // settle waits until the forwarding thread has nothing left and returns the
@@ -324,7 +311,7 @@ func (r *Rig) Compare(ctx context.Context, load Load, variants []Variant, o Comp
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	for n := range o.Rounds {
 		round := make(Round, len(variants))
-		for _, i := range mirrored(len(variants), rng) {
+		for _, i := range Mirrored(len(variants), rng) {
 			s, err := r.sliceOf(ctx, variants[i], load, o.Slice)
 			if err != nil {
 				return c, fmt.Errorf("measure %s: %w", variants[i].Name, err)
@@ -354,13 +341,13 @@ func (r *Rig) sliceOf(ctx context.Context, v Variant, load Load, d time.Duration
 	if err != nil {
 		return s, err
 	}
-	if err := r.onGenerator(func() error { return g.send(r.least() / 4) }); err != nil {
+	if err := r.onGenerator(func() error { return g.send(r.o.Least / 4) }); err != nil {
 		return s, err
 	}
 	// On a busy machine the forwarding thread may hardly get its core while
 	// the generator sends; what it did then is too little to count.
 	for range 5 {
-		if s, err = r.Slice(ctx, load, d); err != nil || s.Frames >= r.least()/8 {
+		if s, err = r.Slice(ctx, load, d); err != nil || s.Frames >= r.o.Least/8 {
 			break
 		}
 	}

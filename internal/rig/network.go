@@ -87,7 +87,7 @@ func (n *Network) build(ctx context.Context, o NetworkOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := addBridge(h, n.Bridge); err != nil {
+	if err := AddBridge(h, n.Bridge); err != nil {
 		return err
 	}
 	br, err := n.Router.Link(n.Bridge)
@@ -115,7 +115,7 @@ func (n *Network) build(ctx context.Context, o NetworkOptions) error {
 		}
 	}
 	for _, port := range n.Ports {
-		if err := waitForwarding(ctx, n.Router, port); err != nil {
+		if err := WaitForwarding(ctx, n.Router, port); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,8 @@ func quietNS(label string) (*netns.NS, error) {
 	return ns, nil
 }
 
-func waitForwarding(ctx context.Context, ns *netns.NS, dev string) error {
+// WaitForwarding waits until a bridge port forwards.
+func WaitForwarding(ctx context.Context, ns *netns.NS, dev string) error {
 	return ns.WaitUntil(ctx, dev+" forwarding", func() (bool, error) {
 		text, err := ns.ReadSys("class/net/" + dev + "/brport/state")
 		return text == forwarding, err

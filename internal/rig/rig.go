@@ -39,6 +39,10 @@ type Options struct {
 	// slice, with the frames thrown away where they would be handed over, and
 	// taken off.
 	OneCore bool
+	// Least is how many frames a slice has at least, and how many are sent at
+	// once; 0 means 20,000, and 5000 with OneCore. With fewer, what the ring holds at the ends of a
+	// slice counts, and the fixed cost of live frames.
+	Least int
 }
 
 // Rig measures what forwarding a frame costs, on the core that does it. Its
@@ -70,6 +74,9 @@ type Rig struct {
 	done       chan struct{}
 	generators map[Load]*generator
 }
+
+// least is Options.Least of most rigs.
+const least = 20_000
 
 const (
 	rigSourceDev = "eth0"
@@ -118,6 +125,12 @@ func Require(t netns.TB) {
 // New builds the rig. Close takes it down.
 func New(ctx context.Context, o Options) (*Rig, error) {
 	o.Stations = max(o.Stations, 1)
+	if o.Least <= 0 {
+		o.Least = least
+		if o.OneCore {
+			o.Least = 5000 // every one of them costs its full time
+		}
+	}
 	if o.Stations > 1<<16 || o.Stations&(o.Stations-1) != 0 {
 		return nil, fmt.Errorf("rig with %d stations: expected a power of two up to 65536", o.Stations)
 	}
@@ -156,7 +169,7 @@ func New(ctx context.Context, o Options) (*Rig, error) {
 func (r *Rig) Lane(ctx context.Context, cpu int) (*Rig, error) {
 	number := byte(nameCounter.Add(1))
 	l := &Rig{
-		Router: r.Router, Bridge: r.Bridge, Ingress: uniqueName("xi"), Egress: uniqueName("xe"), lane: true, o: Options{Stations: 1},
+		Router: r.Router, Bridge: r.Bridge, Ingress: uniqueName("xi"), Egress: uniqueName("xe"), lane: true, o: Options{Stations: 1, Least: least},
 		from: net.HardwareAddr{0x02, 0, number, 0x10, 0, 0}, to: net.HardwareAddr{0x02, 0, number, 0x20, 0, 0}, cpus: [2]int{cpu, cpu},
 		jobs: make(chan func()), done: make(chan struct{}), generators: make(map[Load]*generator),
 	}
@@ -216,7 +229,7 @@ func (r *Rig) build(ctx context.Context) error {
 		return err
 	}
 	for _, dev := range []string{r.Ingress, r.Egress} {
-		if err := waitForwarding(ctx, r.Router, dev); err != nil {
+		if err := WaitForwarding(ctx, r.Router, dev); err != nil {
 			return err
 		}
 	}
@@ -230,7 +243,7 @@ func (r *Rig) addDevices() error {
 		return err
 	}
 	if !r.lane {
-		if err := addBridge(h, r.Bridge); err != nil {
+		if err := AddBridge(h, r.Bridge); err != nil {
 			return err
 		}
 	}
@@ -244,7 +257,7 @@ func (r *Rig) addDevices() error {
 	if err := h.LinkAdd(veth); err != nil {
 		return fmt.Errorf("create ingress: %w", err)
 	}
-	if r.tap, err = openTap(r.Router, r.Egress); err != nil {
+	if r.tap, err = OpenTap(r.Router, r.Egress); err != nil {
 		return err
 	}
 	tap, err := r.Router.Link(r.Egress)
@@ -284,8 +297,8 @@ func (r *Rig) addDevices() error {
 	return nil
 }
 
-// addBridge makes a bridge that is up.
-func addBridge(h *netlink.Handle, name string) error {
+// AddBridge makes a bridge that is up.
+func AddBridge(h *netlink.Handle, name string) error {
 	snooping := false
 	br := &netlink.Bridge{LinkAttrs: netns.Named(name), MulticastSnooping: &snooping}
 	br.HardwareAddr = routerMAC
@@ -298,8 +311,8 @@ func addBridge(h *netlink.Handle, name string) error {
 	return nil
 }
 
-// openTap makes a tap device that lives as long as the file.
-func openTap(ns *netns.NS, name string) (*os.File, error) {
+// OpenTap makes a tap device that lives as long as the file.
+func OpenTap(ns *netns.NS, name string) (*os.File, error) {
 	var tap *os.File
 	err := ns.Do(func() error {
 		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)

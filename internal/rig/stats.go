@@ -104,10 +104,10 @@ func Ratios(base, other []float64) ([]float64, error) {
 	return ratios, nil
 }
 
-// mirrored returns the numbers from 0 to n-1 in random order and then the
+// Mirrored returns the numbers from 0 to n-1 in random order and then the
 // same backwards (for two: ABBA or BAAB), so that a machine that steadily
 // becomes slower or faster during a round costs all of them the same.
-func mirrored(n int, r *rand.Rand) []int {
+func Mirrored(n int, r *rand.Rand) []int {
 	order := r.Perm(n)
 	for i := n - 1; i >= 0; i-- {
 		order = append(order, order[i])

@@ -96,7 +96,7 @@ func TestMirrored(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := make(map[int]bool)
 	for range 50 {
-		order := mirrored(3, r)
+		order := Mirrored(3, r)
 		back := slices.Clone(order)
 		slices.Reverse(back)
 		if len(order) != 6 || !slices.Equal(order, back) {

@@ -114,6 +114,8 @@ func status(f *api.Failure) ubus.Status {
 		return ubus.StatusInvalidArgument
 	case api.FailedUnknownPort:
 		return ubus.StatusNotFound
+	case api.FailedNoData:
+		return ubus.StatusNoData
 	}
 	return ubus.StatusUnknownError
 }
