@@ -92,8 +92,11 @@ func (b *box) dirs() []string {
 		"--save-dir=" + filepath.Join(b.dir, "save"),
 		"--run-dir=" + filepath.Join(b.dir, "run"),
 		"--ubus-socket=" + b.ubus,
+		"--calibration-file=" + b.calibration(),
 	}
 }
+
+func (b *box) calibration() string { return filepath.Join(b.dir, "kept", "calibration.json") }
 
 func (b *box) program(args ...string) *exec.Cmd {
 	exe, err := os.Executable()

@@ -65,6 +65,7 @@ func (command Command) Ask(ctx context.Context, seconds int, progress func(api.C
 	}
 	var complaint tail
 	cmd.Stderr = &complaint
+	cmd.WaitDelay = time.Second // once it has ended, for what it said last
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a process that measures: %w", err)
 	}
