@@ -197,6 +197,7 @@ func TestSignatures(t *testing.T) {
 		"counters port:string",
 		"explain device:string source:string destination:string vlan:int32",
 		"reload",
+		"calibrate seconds:int32",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
