@@ -57,6 +57,7 @@ type box struct {
 	cmd  *exec.Cmd
 
 	mu     sync.Mutex
+	exe    string        // the program; "" is this test binary, which can be it
 	log    []string      // of the daemon that was started last
 	logged chan struct{} // closed and replaced with every line
 	ended  chan struct{} // closed when the daemon has ended
@@ -99,8 +100,12 @@ func (b *box) dirs() []string {
 func (b *box) calibration() string { return filepath.Join(b.dir, "kept", "calibration.json") }
 
 func (b *box) program(args ...string) *exec.Cmd {
-	exe, err := os.Executable()
-	must(b.t, err)
+	exe := b.exe
+	if exe == "" {
+		var err error
+		exe, err = os.Executable()
+		must(b.t, err)
+	}
 	cmd := exec.Command(exe, append(args, b.dirs()...)...)
 	cmd.Env = append(append(os.Environ(), asProgram+"=1"), b.env...)
 	return cmd

@@ -34,7 +34,7 @@ const (
 	numberBits  = 60 // of an address with its VLAN
 	leastBits   = 7
 	leastLines  = 1 << leastBits // fewer would leave the rest no room in a word
-	linesFilled = 2              // stations a line has if there are as many as allowed
+	linesFilled = 3              // stations a line has, at most, if there are as many as allowed
 	deepest     = 2              // lines that are looked at behind two full ones
 )
 
