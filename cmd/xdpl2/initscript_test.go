@@ -96,7 +96,7 @@ func (i *initScript) set(section, option, value string) {
 
 // instance is what procd is told of a daemon that shall run.
 func (i *initScript) instance() string {
-	return strings.Join([]string{"open", "command " + i.prog + " daemon", "env GOMEMLIMIT=16MiB", "respawn", "stdout 1", "stderr 1", "close", "trigger xdpl2 network", "set"}, "\n")
+	return strings.Join([]string{"open", "command " + i.prog + " daemon", "env GOMEMLIMIT=12MiB", "respawn", "stdout 1", "stderr 1", "close", "trigger xdpl2 network", "set"}, "\n")
 }
 
 const noInstance = "trigger xdpl2 network\nset"

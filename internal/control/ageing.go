@@ -47,7 +47,7 @@ func (c *Controller) age() {
 		return
 	}
 	ended := c.dp.NextEpoch()
-	now := time.Now()
+	at := thisMoment()
 	present := make(map[datapath.StationKey]struct{}, len(c.stations))
 	var due []datapath.StationKey
 	c.dp.Stations(func(key datapath.StationKey, s datapath.Station) bool {
@@ -60,8 +60,8 @@ func (c *Controller) age() {
 		if s.Seen != ended || s.Slot != have.Slot {
 			return true
 		}
-		have.seen = now
-		if have.ages && br.Bridge.AgeingTime > 0 && now.Sub(have.refreshed) >= br.Bridge.AgeingTime/4 {
+		have.seen = at
+		if have.ages && br.Bridge.AgeingTime > 0 && have.refreshed.since() >= br.Bridge.AgeingTime/4 {
 			due = append(due, key)
 		}
 		return true
@@ -82,15 +82,15 @@ func (c *Controller) refresh(key datapath.StationKey, br int) {
 		return
 	}
 	k := bridge.Key{Bridge: br, MAC: key.MAC, VLAN: key.VLAN}
-	if err := c.mirror.Refresh(k, have.ifindex); err != nil {
+	if err := c.mirror.Refresh(k, int(have.ifindex)); err != nil {
 		c.log.Warn("station not refreshed", "error", err)
 		return
 	}
-	have.refreshed = time.Now()
+	have.refreshed = thisMoment()
 	// If it moved between the question and the answer, the bridge has been told
 	// an old port after the new one. What it does not know it floods.
 	if s, ok := c.dp.Station(key); !ok || s.Slot != have.Slot {
-		if err := c.mirror.Forget(k, have.ifindex); err != nil {
+		if err := c.mirror.Forget(k, int(have.ifindex)); err != nil {
 			c.log.Warn("station that moved not forgotten", "error", err)
 		}
 	}

@@ -5,7 +5,6 @@ package control
 import (
 	"encoding/binary"
 	"testing"
-	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/bridge"
@@ -26,7 +25,7 @@ func crowded(b *testing.B) *Controller {
 		key := datapath.StationKey{}
 		binary.BigEndian.PutUint32(key.MAC[2:], uint32(i)*2654435761)
 		key.MAC[0] = 2
-		c.stations[key] = &station{source: sourceBridge, ifindex: 2 + i%2, seen: time.Now()}
+		c.stations[key] = &station{source: sourceBridge, ifindex: int32(2 + i%2), seen: thisMoment()}
 	}
 	stop := make(chan struct{})
 	go func() {

@@ -236,10 +236,10 @@ func (c *Controller) tellStation(key datapath.StationKey, before, now *station) 
 			name += fmt.Sprintf(" in VLAN %d", key.VLAN)
 		}
 		if before != nil {
-			event.Before = c.links[before.ifindex].Name
+			event.Before = c.links[int(before.ifindex)].Name
 		}
 		if now != nil {
-			event.Device = c.links[now.ifindex].Name
+			event.Device = c.links[int(now.ifindex)].Name
 		}
 		switch state {
 		case "added":

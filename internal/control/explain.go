@@ -154,7 +154,7 @@ func (c *Controller) someSource(p *port, l bridge.Link, ask *inquiry) [6]byte {
 	best := [6]byte{0x02, 0, 0, 0, 0, 0xfe}
 	found := false
 	for key, s := range c.stations {
-		if s.Local || s.Slot != p.slot || s.ifindex != l.Index || key.VLAN != ask.key() || key.MAC == ask.dst {
+		if s.Local || s.Slot != p.slot || int(s.ifindex) != l.Index || key.VLAN != ask.key() || key.MAC == ask.dst {
 			continue
 		}
 		if !found || slices.Compare(key.MAC[:], best[:]) < 0 {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/datapath"
@@ -43,12 +42,10 @@ type foundStations struct {
 // cheap.
 type foundStation struct {
 	order   uint64 // address and VLAN as one number
-	seen    int64  // Unix nanoseconds; 0: never
+	seen    moment
 	ifindex int32
-	source  uint8 // in sources
+	source  source
 }
-
-var sources = [...]string{sourceBridge, sourceStatic, sourceLocal}
 
 // findStations returns the stations of a port and VLAN, in no order.
 func (c *Controller) findStations(q api.StationQuery) (foundStations, error) {
@@ -65,10 +62,7 @@ func (c *Controller) findStations(q api.StationQuery) (foundStations, error) {
 		f := foundStation{
 			order: uint64(m[0])<<52 | uint64(m[1])<<44 | uint64(m[2])<<36 | uint64(m[3])<<28 |
 				uint64(m[4])<<20 | uint64(m[5])<<12 | uint64(key.VLAN),
-			ifindex: int32(s.ifindex), source: uint8(slices.Index(sources[:], s.source)),
-		}
-		if !s.seen.IsZero() {
-			f.seen = s.seen.UnixNano()
+			ifindex: s.ifindex, source: s.source, seen: s.seen,
 		}
 		if (q.Port == "" || all.port(f) == q.Port) && (q.VLAN < 0 || int(key.VLAN) == q.VLAN) {
 			all.found = append(all.found, f)
@@ -87,7 +81,7 @@ func (f foundStation) key() datapath.StationKey {
 
 // port names the device that a station is behind.
 func (all *foundStations) port(f foundStation) string {
-	if sources[f.source] == sourceLocal && all.bridge != "" {
+	if f.source == sourceLocal && all.bridge != "" {
 		return all.bridge // whatever port the address was taken from
 	}
 	return all.links[int(f.ifindex)].Name
@@ -107,12 +101,11 @@ func (all *foundStations) answer(q api.StationQuery) *api.StationList {
 	if q.Limit > 0 {
 		found = found[:min(q.Limit, len(found))]
 	}
-	now := time.Now()
 	for _, f := range found {
 		key := f.key()
-		out := api.Station{MAC: macOf(key), VLAN: int(key.VLAN), Port: all.port(f), Source: sources[f.source], Seen: -1}
+		out := api.Station{MAC: macOf(key), VLAN: int(key.VLAN), Port: all.port(f), Source: f.source.String(), Seen: -1}
 		if f.seen != 0 {
-			out.Seen = now.Sub(time.Unix(0, f.seen)).Seconds()
+			out.Seen = f.seen.since().Seconds()
 		}
 		list.Stations = append(list.Stations, out)
 	}

@@ -23,7 +23,7 @@ func TestStationPages(t *testing.T) {
 		links:  links{2: bridge.Link{Index: 2, Name: "eth1"}, 3: bridge.Link{Index: 3, Name: "eth2"}},
 		ports:  map[string]*port{"eth1": {}, "eth2": {}},
 		stations: map[datapath.StationKey]*station{
-			key(9, 0):    {source: sourceBridge, ifindex: 2, seen: time.Now().Add(-time.Minute)},
+			key(9, 0):    {source: sourceBridge, ifindex: 2, seen: thisMoment() - moment(time.Minute)},
 			key(1, 4094): {source: sourceStatic, ifindex: 3},
 			key(1, 10):   {source: sourceBridge, ifindex: 3},
 			key(2, 0):    {source: sourceLocal, ifindex: 2, Station: datapath.Station{Local: true}},

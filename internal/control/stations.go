@@ -12,19 +12,37 @@ import (
 )
 
 // station is what was written to the data path, and since when it is silent.
+// There may be many: its fields are small.
 type station struct {
 	datapath.Station
-	source    string // bridge, static, local
-	ifindex   int    // the port, for refreshing
-	ages      bool   // the bridge forgets it unless it is refreshed
-	seen      time.Time
-	refreshed time.Time
-	missing   bool // was not in the map at the last check
+	source    source
+	ages      bool  // the bridge forgets it unless it is refreshed
+	missing   bool  // was not in the table at the last check
+	ifindex   int32 // the port, for refreshing
+	seen      moment
+	refreshed moment
 }
 
+// source is who says where a station is.
+type source uint8
+
 const (
-	sourceBridge, sourceStatic, sourceLocal = "bridge", "static", "local"
+	sourceBridge source = iota
+	sourceStatic
+	sourceLocal
 )
+
+func (s source) String() string { return [...]string{"bridge", "static", "local"}[s] }
+
+// moment is a time in nanoseconds since the process began; 0 is never. Unlike
+// the clock on the wall it does not jump.
+type moment int64
+
+var processBegan = time.Now()
+
+func thisMoment() moment { return moment(time.Since(processBegan)) + 1 }
+
+func (m moment) since() time.Duration { return time.Duration(thisMoment() - m) }
 
 // followStations applies changed entries of the bridge's database. They are
 // written even if nothing seems new: the data path may have removed the
@@ -105,7 +123,7 @@ func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, b
 		if s.Local {
 			source = sourceLocal
 		}
-		return station{Station: s, source: source, ifindex: e.Port, ages: !e.Static && !e.Local}, ok
+		return station{Station: s, source: source, ifindex: int32(e.Port), ages: !e.Static && !e.Local}, ok
 	}
 	for _, s := range c.config.Stations {
 		if s.MAC == key.MAC && c.vlanOf(s) == key.VLAN {
@@ -113,7 +131,7 @@ func (c *Controller) desiredStation(key datapath.StationKey, br int) (station, b
 			if p == nil || !p.set {
 				return station{}, false
 			}
-			return station{Station: datapath.Station{Slot: p.slot, Stay: true}, source: sourceStatic, ifindex: p.ifindex}, true
+			return station{Station: datapath.Station{Slot: p.slot, Stay: true}, source: sourceStatic, ifindex: int32(p.ifindex)}, true
 		}
 	}
 	return station{}, false
@@ -144,8 +162,8 @@ func (c *Controller) putStation(key datapath.StationKey, want station) {
 	if have := c.stations[key]; have != nil && have.ifindex == want.ifindex {
 		want.seen, want.refreshed = have.seen, have.refreshed
 	}
-	if want.refreshed.IsZero() {
-		want.refreshed = time.Now()
+	if want.refreshed == 0 {
+		want.refreshed = thisMoment()
 	}
 	var err error
 	if !c.inPlace(key, want.Station) {

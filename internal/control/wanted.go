@@ -242,7 +242,7 @@ func (c *Controller) listLocal() {
 	}
 	add := func(l bridge.Link) {
 		r.local[datapath.StationKey{MAC: l.MAC}] = station{
-			Station: datapath.Station{Local: true, Stay: true}, source: sourceLocal, ifindex: l.Index,
+			Station: datapath.Station{Local: true, Stay: true}, source: sourceLocal, ifindex: int32(l.Index),
 		}
 	}
 	for index := range r.taken {
