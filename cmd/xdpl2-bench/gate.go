@@ -59,8 +59,9 @@ func gateCommand() *command {
 		}, judgeGate)
 }
 
-// gateEngines are compared with the bridge, native where it is possible.
-var gateEngines = []string{"generic", "tc", "native"}
+// gateEngines are compared with the bridge where there are hosts, native if it
+// is possible.
+var gateEngines = []string{"generic", "tc", native}
 
 // possible returns the engines that the daemon takes here, and notes why not
 // for the others.
@@ -70,7 +71,7 @@ func (c *campaign) possible(s *switcher, engines []string) (can []string, err er
 			if c.ctx.Err() != nil {
 				return nil, err
 			}
-			if engine != "native" {
+			if engine != native {
 				return nil, err
 			}
 			// Results are made to be shown around: no paths of this machine.
@@ -125,10 +126,7 @@ func (c *campaign) matrixOf(input rig.Input, stations int, until time.Time) (err
 	if err := c.bothRigs(on, input, stations); err != nil {
 		return err
 	}
-	can, err := c.possible(&on[0].switcher, gateEngines)
-	if err != nil {
-		return err
-	}
+	c.leftOut(c.part, noNative)
 	if err := on[1].use(auto); err != nil {
 		return err
 	}
@@ -140,7 +138,7 @@ func (c *campaign) matrixOf(input rig.Input, stations int, until time.Time) (err
 		each := time.Until(until) / time.Duration(len(sizes)-i)
 		cell := results.Cell{Work: workForward, Input: input.String(), Size: size, Stations: 2 * stations, Unit: results.NsPerFrame}
 		s := newSeries(viaBridge, cell)
-		if err := c.matrixCell(on, can, rig.Load{Input: input, Length: size}, s, time.Now().Add(each)); err != nil {
+		if err := c.matrixCell(on, budgetEngines, rig.Load{Input: input, Length: size}, s, time.Now().Add(each)); err != nil {
 			return err
 		}
 		if err := c.put(s); err != nil {

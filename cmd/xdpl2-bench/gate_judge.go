@@ -34,7 +34,7 @@ func gateBound(c *results.Cell) bound {
 }
 
 // gateOrder is in which order the findings come.
-var gateOrder = []string{viaBridge, again, "generic", "tc", "native", auto}
+var gateOrder = []string{viaBridge, again, "generic", "tc", native, auto}
 
 // judgeGate says of each cell how it compares to the bridge.
 func judgeGate(f *results.File) []finding {

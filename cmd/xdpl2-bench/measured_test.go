@@ -108,6 +108,15 @@ func TestWanted(t *testing.T) {
 	if err := wanted(status(api.Accelerating, "generic"), "auto", 2); err != nil {
 		t.Error(err)
 	}
+	oneWay := status(api.Accelerating, "native")
+	oneWay.Ports[1].Engine = "tc"
+	if err := wanted(oneWay, "native", 2); err != nil {
+		t.Error(err)
+	}
+	oneWay.Ports[0], oneWay.Ports[1] = oneWay.Ports[1], oneWay.Ports[0]
+	if wanted(oneWay, "native", 2) == nil {
+		t.Error("tc where the frames arrive passed for native")
+	}
 	for _, c := range []struct {
 		s      *api.Status
 		engine string

@@ -105,7 +105,8 @@ func (s *switcher) present(device string) (string, error) {
 }
 
 // wanted tells what differs from the state that an engine was asked for; auto
-// may have chosen any.
+// may have chosen any. Native may be impossible in one direction only: what
+// counts is the first port, where the frames arrive.
 func wanted(s *api.Status, engine string, ports int) error {
 	state := api.Accelerating
 	if engine == "" {
@@ -114,13 +115,18 @@ func wanted(s *api.Status, engine string, ports int) error {
 	if len(s.Ports) != ports {
 		return fmt.Errorf("the daemon has %d ports, expected %d", len(s.Ports), ports)
 	}
-	for _, p := range s.Ports {
-		if p.State != state || p.Engine != engine && engine != auto {
+	for i, p := range s.Ports {
+		other := engine == auto || engine == native && i > 0
+		if p.State != state || p.Engine != engine && !other {
 			return fmt.Errorf("%s is %s with engine %q (%s), expected %s with %q", p.Device, p.State, p.Engine, p.Reason, state, engine)
 		}
 	}
 	return nil
 }
 
-// auto is the engine that chooses one of the others.
-const auto = "auto"
+// auto is the engine that chooses one of the others, native the one that needs
+// help of the drivers.
+const (
+	auto   = "auto"
+	native = "native"
+)
