@@ -50,12 +50,12 @@ func gateCommand() *command {
 			"mixed traffic, as ratios taken in pairs. A bound is kept if the whole 95% interval is. It\n"+
 			"needs root; nothing of the box itself is touched. It ends with 1 unless every bound is kept.",
 		[]part{
-			{"roomy", "frames of 64 to 1514 bytes with room for XDP in front, 1 and 1,024 stations", 285 * time.Second, 60 * time.Second, gateMatrix(rig.Roomy)},
-			{"tight", "the same without room, as drivers without XDP make them", 285 * time.Second, 60 * time.Second, gateMatrix(rig.Tight)},
+			{"roomy", "frames of 64 to 1514 bytes with room for XDP in front, 1 and 1,024 stations", 245 * time.Second, 60 * time.Second, gateMatrix(rig.Roomy)},
+			{"tight", "the same without room, as drivers without XDP make them", 245 * time.Second, 60 * time.Second, gateMatrix(rig.Tight)},
 			{"tcp", "bulk TCP between two ports, 1 and 8 streams", 100 * time.Second, 25 * time.Second, (*campaign).gateTCP},
 			{"routed", "bulk TCP that the box routes, in both directions", 100 * time.Second, 25 * time.Second, (*campaign).gateRouted},
-			{"latency", "requests and answers of a byte over TCP", 60 * time.Second, 15 * time.Second, (*campaign).gateLatency},
-			{"mixed", "small UDP frames beside bulk TCP", 60 * time.Second, 15 * time.Second, (*campaign).gateMixed},
+			{"latency", "requests and answers of a byte over TCP", 100 * time.Second, 25 * time.Second, (*campaign).gateLatency},
+			{"mixed", "small UDP frames beside bulk TCP", 100 * time.Second, 25 * time.Second, (*campaign).gateMixed},
 		}, judgeGate)
 }
 

@@ -19,7 +19,7 @@ const (
 	autoPatience = 25 * time.Second
 	// autoStart is within which auto begins to try another engine, if it does
 	// with this load. Long frames are left to what is safe.
-	autoStart     = 5 * time.Second
+	autoStart     = 7 * time.Second
 	autoStartLong = 1500 * time.Millisecond
 	autoLong      = 600
 	// autoStill is how long the engine stays the same when a trial is over.
@@ -73,7 +73,7 @@ func (b *bench) settleAuto(load rig.Load, patience time.Duration) (*trail, error
 	if err != nil {
 		return nil, err
 	}
-	tried, still := false, start
+	changed := start
 	for time.Since(start) < patience {
 		if _, err := b.rig.Slice(b.ctx, load, rig.MaxSlice); err != nil {
 			return nil, err
@@ -83,15 +83,18 @@ func (b *bench) settleAuto(load rig.Load, patience time.Duration) (*trail, error
 			return nil, err
 		}
 		if now != engine {
-			engine, tried, still = now, true, time.Now()
+			engine, changed = now, time.Now()
 		}
-		if tried && time.Since(still) > autoStill || !tried && time.Since(start) > begin {
+		// From tc it may still begin to try; what it has come to stays.
+		enough := begin
+		if engine != "tc" {
+			enough = autoStill
+		}
+		if time.Since(changed) > enough {
 			break
 		}
 	}
-	if tried {
-		t.settled = still.Sub(start)
-	}
+	t.settled = changed.Sub(start)
 	return t, nil
 }
 
