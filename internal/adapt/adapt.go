@@ -153,14 +153,15 @@ func (d *Decider) watch(now time.Time, t Traffic, mayTry bool) Step {
 		}
 		return d.stay(s.Look, true)
 	}
+	d.suitable += min(t.Elapsed, s.Look) // it may have begun just before the look
 	if !t.Timed {
 		return d.stay(s.Look, true)
 	}
-	d.suitable += t.Elapsed
 	v := d.known(now, t)
 	hold := d.hold
+	trying := d.words(CauseTrial, t)
 	if e, ok := d.expect(t.length()); ok && e.Low >= s.Gain {
-		hold = min(hold, s.Look) // worth a try at once
+		hold, trying = min(hold, s.Look), e.enough() // worth a try at once
 	}
 	switch {
 	case d.suitable < hold:
@@ -172,7 +173,7 @@ func (d *Decider) watch(now time.Time, t Traffic, mayTry bool) Step {
 		d.why = v.why
 	case mayTry:
 		d.trial, d.tried = newTrial(s, TC), 0
-		d.why = d.words(CauseTrial, t)
+		d.why = trying
 		return Step{Engine: TC, After: s.Slice, Timed: true, Trying: true, Why: d.why}
 	}
 	return d.stay(s.Look, true)

@@ -268,8 +268,17 @@ func TestExpectation(t *testing.T) {
 	} {
 		b := newBox(t, Defaults(), 4)
 		b.d = New(Defaults(), c.expect)
+		b.load = smallUDP
+		start := b.now
+		for c.most > 0 && !b.step.Trying {
+			b.look()
+		}
+		if cites := strings.Contains(b.step.Why, "of tc's speed for frames of such a length: auto tries it now"); cites != (c.name == "a gain") {
+			t.Errorf("%s: %s", c.name, b.step.Why)
+		}
 		if c.most > 0 {
-			if took := b.until(smallUDP, Generic, 20*time.Second); took > c.most {
+			b.until(smallUDP, Generic, 20*time.Second)
+			if took := b.now.Sub(start); took > c.most {
 				t.Errorf("%s: generic after %v", c.name, took)
 			}
 			continue

@@ -43,6 +43,11 @@ func (e Expectation) tooLittle() string {
 	return fmt.Sprintf("%s promises generic %.2f to %.2f of tc's speed for frames of such a length: auto seldom tries it", e.Source, e.Low, e.High)
 }
 
+// enough says that generic is tried soon.
+func (e Expectation) enough() string {
+	return fmt.Sprintf("%s promises generic %.2f to %.2f of tc's speed for frames of such a length: auto tries it now", e.Source, e.Low, e.High)
+}
+
 // words says in one sentence why, with the numbers of what was seen.
 func (d *Decider) words(c Cause, t Traffic) string {
 	s := &d.settings

@@ -3,6 +3,8 @@
 package control
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -195,4 +197,37 @@ func TestTrialIsNotTold(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// keeper is a Calibrator that has a table.
+type keeper struct {
+	table *api.Calibration
+	stale string
+}
+
+func (k keeper) Load() (*api.Calibration, error) { return k.table, nil }
+func (k keeper) Stale(*api.Calibration) string   { return k.stale }
+func (k keeper) Store(*api.Calibration) error    { return nil }
+func (k keeper) Measure(context.Context, int, func(api.CalibrationProgress)) (*api.Calibration, error) {
+	return nil, errors.New("not here")
+}
+
+// What was measured on another kernel or machine is not believed.
+func TestStaleCalibration(t *testing.T) {
+	table := &api.Calibration{Rows: []api.CalibrationRow{
+		{Work: "roomy", Size: 64, Engine: "generic", Ratio: 1.8}, {Work: "roomy", Size: 64, Engine: "tc", Ratio: 1.2},
+	}}
+	for stale, want := range map[string]bool{"": true, "measured on another machine": false} {
+		c := &Controller{}
+		c.opts.Calibrator = keeper{table, stale}
+		if err := c.calibrations.load(c.opts.Calibrator); err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := c.expect(60); ok != want {
+			t.Errorf("%q: %+v, %v", stale, e, ok)
+		}
+	}
+	if e, ok := (&Controller{}).expect(60); ok {
+		t.Errorf("without a calibration: %+v", e)
+	}
 }

@@ -36,7 +36,11 @@ func expectation(table *api.Calibration, length float64) (adapt.Expectation, boo
 
 // expect is what the calibration of this box says.
 func (c *Controller) expect(length float64) (adapt.Expectation, bool) {
-	return expectation(nil, length)
+	table, err := c.calibrations.table()
+	if err != nil || c.opts.Calibrator.Stale(table) != "" {
+		return adapt.Expectation{}, false // there is none, or it says nothing about this box as it is
+	}
+	return expectation(table, length)
 }
 
 // ratioAt is what a table has for an engine at a length, between the sizes that

@@ -148,6 +148,8 @@ function known() {
 			_('auto could not measure what generic costs: the clocks of this box are too coarse'), '' ],
 		[ '%s promises generic %s to %s of tc\'s speed for frames of such a length: auto seldom tries it',
 			_('%s promises generic %s to %s of tc\'s speed for frames of such a length: auto seldom tries it'), '' ],
+		[ '%s promises generic %s to %s of tc\'s speed for frames of such a length: auto tries it now',
+			_('%s promises generic %s to %s of tc\'s speed for frames of such a length: auto tries it now'), '' ],
 		[ 'auto cannot compare it with tc: %s',
 			_('auto cannot compare it with tc: %s'), '' ],
 		[ 'option engine asks for %s',
