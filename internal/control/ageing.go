@@ -3,6 +3,7 @@
 package control
 
 import (
+	"runtime/debug"
 	"time"
 
 	"github.com/xdpl2/xdpl2/internal/bridge"
@@ -19,9 +20,15 @@ const (
 	ageCheckLeast = time.Second
 )
 
+// manyWritten is after how many written stations the memory that this took is
+// given back to the system: the runtime would keep it for a while, and a router
+// has little.
+const manyWritten = 4096
+
 type ageing struct {
 	ticker   *time.Ticker
 	interval time.Duration
+	written  int // stations since memory was given back
 }
 
 func (a *ageing) start()                  { a.interval = ageCheckMost; a.ticker = time.NewTicker(a.interval) }
@@ -41,6 +48,10 @@ func (a *ageing) adjust(ageingTime time.Duration) {
 func (c *Controller) age() {
 	if c.replaced.unaddressed {
 		c.reconcile()
+	}
+	if c.ageing.written >= manyWritten {
+		c.ageing.written = 0
+		go debug.FreeOSMemory()
 	}
 	br, ok := c.links.byName(c.bridgeName())
 	if !ok || br.Bridge == nil || len(c.stations) == 0 {

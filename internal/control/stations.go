@@ -187,6 +187,7 @@ func (c *Controller) putStation(key datapath.StationKey, want station) {
 		return
 	}
 	delete(c.overflow, key)
+	c.ageing.written++
 	before := c.stations[key]
 	c.stations[key] = &want
 	c.tellStation(key, before, &want)
