@@ -25,7 +25,7 @@ import (
 // old port stays up, as when a laptop changes from one access point to
 // another: only the host's own frames tell.
 func TestHostMoves(t *testing.T) {
-	forEachWay(t, lab.Options{Spares: 1, NoIPv6: true}, func(t *testing.T, w way, b *box) { hostMoves(t, w, b, true) })
+	forNativeToo(t, lab.Options{Spares: 1, NoIPv6: true}, func(t *testing.T, w way, b *box) { hostMoves(t, w, b, true) })
 }
 
 // TestHostMovesAway: the same to a port that xdpl2 does not manage.

@@ -18,6 +18,7 @@ import (
 	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
 	"github.com/xdpl2/xdpl2/internal/netdev"
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // guestPorts returns two network cards with a cable between them; a guest of
@@ -158,6 +159,79 @@ func TestHiddenTagsOnCards(t *testing.T) {
 			b.wait("the way back to be accelerated", func() bool { return b.count(here, "redirected") > before })
 			b.end(unix.SIGTERM)
 		})
+	}
+}
+
+// TestNativeOnCards: native XDP in the driver of a card (virtio_net), from a
+// veth to it and back. Whether it can is the kernel's to say; if it says so, or
+// cannot say, frames get through.
+func TestNativeOnCards(t *testing.T) {
+	here, there := guestPorts(t)
+	l := lab.ForTest(t, lab.Options{Hosts: 1, NoIPv6: true})
+	far, err := lab.NewNS("far")
+	must(t, err)
+	t.Cleanup(func() { far.Close() })
+	lend(t, l.Router, here)
+	lend(t, far, there)
+	must(t, l.Router.Do(func() error { return joinBridge(here) }))
+	if vethsTakeXDP(t) {
+		openWays(t, l)
+	}
+	var farMAC [6]byte
+	must(t, far.Do(func() error {
+		dev, err := netlink.LinkByName(there)
+		if err == nil {
+			farMAC = [6]byte(dev.Attrs().HardwareAddr)
+		}
+		return err
+	}))
+	h1 := l.Hosts[0]
+	got, err := far.Capture(there, lab.CaptureOptions{})
+	must(t, err)
+	sender, err := h1.Sender()
+	must(t, err)
+	back, err := far.Sender(there)
+	must(t, err)
+	spec := lab.Between(h1, h1)
+	spec.Dst = farMAC[:]
+	frame := ether.UDP(spec)
+	answer := ether.UDP(ether.UDPSpec{Dst: h1.MAC, Src: farMAC[:], DstIP: h1.IP4, SrcIP: h1.IP4, DstPort: lab.DiscardPort, SrcPort: 1})
+	heard, err := h1.Capture()
+	must(t, err)
+
+	b := newBox(t, l, "config xdpl2 'main'\n\toption enabled '1'\n\toption engine 'native'\n"+
+		"config port\n\toption device 'eth1'\nconfig port\n\toption device '"+here+"'\n")
+	b.start("--trust-frames")
+	for _, p := range b.status().Ports {
+		t.Logf("%s: %s by %s; %v", p.Device, p.Engine, p.Hook, p.Engines)
+		if p.State != api.Accelerating || p.Engine != "native" && !strings.HasPrefix(p.Reason, "not native: ") {
+			t.Errorf("%+v", p)
+		}
+	}
+	b.wait("both stations", func() bool {
+		must(t, back.Send(answer))
+		must(t, sender.Send(frame))
+		return b.status().Stations >= 2
+	})
+	// Through whatever they have, in the end: what swallows is left.
+	for _, way := range []struct {
+		device string
+		send   *netns.Sender
+		frame  []byte
+		at     *lab.Capture
+	}{{"eth1", sender, frame, got}, {here, back, answer, heard}} {
+		before := b.count(way.device, "redirected")
+		b.wait("frames from "+way.device+" to be accelerated, and to arrive", func() bool {
+			way.at.Drain()
+			must(t, way.send.Send(way.frame))
+			return b.count(way.device, "redirected") > before && way.at.Count(lab.Equal(way.frame)) > 0
+		})
+	}
+	for _, p := range b.status().Ports {
+		t.Logf("%s: %s in the end; %s", p.Device, p.Engine, p.Reason)
+	}
+	if code := b.end(unix.SIGTERM); code != exitFine {
+		t.Errorf("exit code %d", code)
 	}
 }
 

@@ -34,8 +34,25 @@ func forEachWay(t *testing.T, opts lab.Options, f func(*testing.T, way, *box)) {
 	}
 }
 
+// forNativeToo is forEachWay with native XDP, which the hosts' ends of the cables
+// must be able to take.
+func forNativeToo(t *testing.T, opts lab.Options, f func(*testing.T, way, *box)) {
+	forEachWay(t, opts, f)
+	if inGuest || !vethsTakeXDP(t) {
+		return // TestNativeOnCards and others are for the guests
+	}
+	w := way{name: "native", engine: "native", hook: "xdp native"}
+	t.Run(w.name, func(t *testing.T) {
+		l := lab.ForTest(t, opts)
+		openWays(t, l)
+		b := newBox(t, l, confOf(w.engine))
+		b.start()
+		f(t, w, b)
+	})
+}
+
 func TestTraffic(t *testing.T) {
-	forEachWay(t, lab.Options{}, func(t *testing.T, w way, b *box) {
+	forNativeToo(t, lab.Options{}, func(t *testing.T, w way, b *box) {
 		for _, p := range b.status().Ports {
 			if p.State != api.Accelerating || p.Engine != w.engine || w.hook != "" && p.Hook != w.hook {
 				t.Fatalf("port %+v, want %s by %s", p, w.engine, w.hook)
@@ -107,7 +124,7 @@ func TestGSO(t *testing.T) {
 }
 
 func TestGroupAndControlFrames(t *testing.T) {
-	forEachWay(t, lab.Options{NoIPv6: true}, func(t *testing.T, w way, b *box) {
+	forNativeToo(t, lab.Options{NoIPv6: true}, func(t *testing.T, w way, b *box) {
 		h1, h2, h3 := b.lab.Hosts[0], b.lab.Hosts[1], b.lab.Hosts[2]
 		b.learn(h1, h2, h3)
 		ctx := testContext(t)

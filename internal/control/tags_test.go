@@ -88,6 +88,63 @@ func TestKeepTagsIn(t *testing.T) {
 	}
 }
 
+// TestMergingIsRestored: what merges packets is on again after XDP, and after a
+// crash. No device here has hardware GRO, so the kernel's own stands for it,
+// and the test for the kernel, which turns it off.
+func TestMergingIsRestored(t *testing.T) {
+	before := mergeFeatures
+	mergeFeatures = []string{netdev.LRO, netdev.GRO}
+	t.Cleanup(func() { mergeFeatures = before })
+	l := lab.ForTest(t, lab.Options{Hosts: 1})
+	dir := t.TempDir()
+	err := l.Router.Do(func() error {
+		card := bridge.Link{Index: 3, Name: "eth1"}
+		c := &Controller{log: slog.New(slog.DiscardHandler)}
+		j, err := openJournal(dir)
+		if err != nil {
+			return err
+		}
+		c.journal = j
+		set := func(on bool) {
+			t.Helper()
+			if err := netdev.SetFeature("eth1", netdev.GRO, on); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set(false)
+		if why := merging(card); why != "" {
+			t.Errorf("nothing merges: %s", why)
+		}
+		if err := c.noteMerging(card); err != nil || len(j.entries) > 0 {
+			t.Errorf("what is off was noted: %v, %v", j.entries, err)
+		}
+		set(true)
+		if want := "eth1 merges packets itself (rx-gro), which generic XDP would end"; merging(card) != want {
+			t.Errorf("%q, want %q", merging(card), want)
+		}
+		for _, crash := range []bool{false, true} {
+			if err := c.noteMerging(card); err != nil {
+				return err
+			}
+			set(false)
+			if crash {
+				if _, err := Cleanup(dir); err != nil {
+					return err
+				}
+			} else if err := j.restore(featuresOf("eth1")); err != nil {
+				return err
+			}
+			if !feature(t, "eth1", netdev.GRO) {
+				t.Errorf("crash %v: not restored", crash)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestJournalComesFirst: what cannot be written down is not changed.
 func TestJournalComesFirst(t *testing.T) {
 	l := lab.ForTest(t, lab.Options{Hosts: 1})
