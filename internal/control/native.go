@@ -36,6 +36,8 @@ type native struct {
 	// failed is why native did not work when it was tried, as long as what the
 	// key is made of is the same.
 	failed, key string
+	// foreign: somebody else's program was in the way.
+	foreign bool
 }
 
 // outs are the ports that frames of p can leave by.
@@ -160,6 +162,9 @@ func (c *Controller) whyNotTryNative(p *port) string {
 	if p.native.known && p.native.bare&receives != receives {
 		return c.noDriverXDP(p)
 	}
+	if p.native.foreign && c.links[p.ifindex].XDP == 0 {
+		p.native.failed, p.native.foreign = "", false
+	}
 	if p.native.failed != "" && p.native.key == c.nativeKey(p) {
 		return p.native.failed
 	}
@@ -209,6 +214,7 @@ func (c *Controller) warmUp(p *port) (why string) {
 		why = c.noDriverXDP(p)
 	}
 	c.rememberFailure(p, why)
+	p.native.foreign = errors.Is(err, datapath.ErrForeignProgram)
 	return why
 }
 
