@@ -201,7 +201,7 @@ func TestNativeOnCards(t *testing.T) {
 
 	b := newBox(t, l, "config xdpl2 'main'\n\toption enabled '1'\n\toption engine 'native'\n"+
 		"config port\n\toption device 'eth1'\nconfig port\n\toption device '"+here+"'\n")
-	b.start("--trust-frames")
+	b.start("--trust-frames", "--trust-tags")
 	for _, p := range b.status().Ports {
 		t.Logf("%s: %s by %s; %v", p.Device, p.Engine, p.Hook, p.Engines)
 		if p.State != api.Accelerating || p.Engine != "native" && !strings.HasPrefix(p.Reason, "not native: ") {
