@@ -222,6 +222,16 @@ test('what a calibration says', () => {
 	assert.deepEqual(calibration.groups({}), []);
 	assert.equal(calibration.progress({ done: 3, of: 12 }), 0.25);
 	assert.equal(calibration.progress({}), null);
+	for (const [ text, want ] of [
+		[ '64 bytes, tight', 'frames without room in front, 64 bytes' ],
+		[ 'one TCP stream; 64 bytes, roomy: too little time in 5 seconds on this box', 'one TCP stream; frames with room in front, 64 bytes: too little time in 5 seconds on this box' ],
+		[ 'everything: measuring needs pairs of virtual devices (veth): this kernel has none; install kmod-veth (operation not supported)',
+			'everything: measuring needs pairs of virtual devices (veth), which this kernel does not have; install kmod-veth (operation not supported)' ],
+		[ 'forwarding on a core of its own (only one CPU: forwarding and generator need one each): measured together with what makes the frames, less what that costs alone',
+			'forwarding on a core of its own (only one CPU: forwarding and generator need one each): measured together with what makes the frames, less what that costs alone' ],
+		[ 'something <new>', 'something <new>' ]
+	])
+		assert.equal(calibration.say(text), want);
 });
 
 test('devices: which cannot be a port, and why', () => {

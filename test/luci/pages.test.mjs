@@ -292,6 +292,51 @@ function suite(name, args, skip, real) {
 			});
 		});
 
+		test('benchmark: the real daemon measures, longer than the web interface waits', async () => {
+			await on('benchmark', { height: 1400 }, async page => {
+				await page.getByLabel('For about').selectOption('60');
+				await page.getByRole('button', { name: 'Measure' }).click();
+				await page.getByText(/\d+ bytes \(step \d+ of \d+\)|one TCP stream \(step/).waitFor({ timeout: 30_000 });
+				assert.equal(await page.getByRole('button', { name: 'Measure' }).isEnabled(), false);
+				await shot(page, 'benchmark-running');
+				// Who comes back finds it going on, and nobody can start a second one.
+				await on('benchmark', { query: 'lang=zh_Hans' }, async other => {
+					await other.getByText(/（第 \d+ 步，共 \d+ 步）/).waitFor({ timeout: 30_000 });
+				});
+				await page.getByText('Times the bridge').first().waitFor({ timeout: 100_000 });
+				const calls = page.calls.filter(c => c.method == 'calibrate');
+				assert.ok(calls.length >= 3, 'the first call was answered after all: the test does not test what it says');
+				const text = await bodyText(page);
+				assert.match(text, /one TCP stream/);
+				assert.match(text, /frames without room in front, 1514 bytes/);
+				assert.match(text, /(faster|slower|no difference)/);
+				await shot(page, 'benchmark-real');
+			});
+			await on('benchmark', { query: 'lang=zh_Hans', width: 360, height: 1400 }, async page => {
+				await page.waitForFunction(() => document.querySelectorAll('.x-ratio').length > 0);
+				await shot(page, 'benchmark-real-zh-360');
+			});
+		});
+
+		test('benchmark: one that is cancelled, and one that fails', async () => {
+			const status = daemonDouble([ port('eth1') ]);
+			let polls = 0;
+			const answers = {
+				'xdpl2.status': () => {
+					const [ code, s ] = status();
+					return [ code, ++polls < 3 ? { ...s, calibrating: { done: 1, of: 9, text: '64 bytes, tight' } } : s ];
+				},
+				'xdpl2.calibrate': args => args.seconds > 0 ? [ 9, { error: 'load the BPF programs: not permitted', kind: 'failed' } ] : [ 5, { error: 'nothing has been measured yet', kind: 'no_data' } ]
+			};
+			await on('benchmark', { answers }, async page => {
+				await page.getByText('frames without room in front, 64 bytes (step 1 of 9)').waitFor();
+				await page.getByText('The measurement ended before it was done').waitFor();
+				await page.getByRole('button', { name: 'Measure' }).click();
+				await page.getByText('It was not measured').waitFor();
+				assert.match(await bodyText(page), /load the BPF programs: not permitted/);
+			});
+		});
+
 		test('benchmark: a daemon that cannot measure says so', async () => {
 			await on('benchmark', { answers: { 'xdpl2.calibrate': () => [ 3 ] } }, async page => {
 				await page.getByText('This daemon cannot measure').waitFor();

@@ -96,7 +96,8 @@ func (b *box) build(ctx context.Context) (err error) {
 
 func (b *box) args() []string {
 	return []string{"--config-dir=" + filepath.Join(b.dir, "config"), "--save-dir=" + filepath.Join(b.dir, "save"),
-		"--run-dir=" + filepath.Join(b.dir, "run"), "--ubus-socket=" + b.bus.Socket()}
+		"--run-dir=" + filepath.Join(b.dir, "run"), "--ubus-socket=" + b.bus.Socket(),
+		"--calibration-file=" + filepath.Join(b.dir, "calibration.json")}
 }
 
 // start starts the daemon and waits until it is on the bus.

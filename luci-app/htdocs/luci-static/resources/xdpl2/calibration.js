@@ -12,6 +12,60 @@ function works() {
 	};
 }
 
+/* What the daemon says of a calibration, as patterns with %s for what varies,
+   and the same in the user's language. What is not known is shown as it is. */
+function known() {
+	return [
+		[ 'starting', _('Starting…') ],
+		[ 'setting up', _('Setting up the test network') ],
+		[ 'looking at what this kernel can do', _('Looking at what this kernel can do') ],
+		[ 'one TCP stream', _('one TCP stream') ],
+		[ '%s bytes, roomy', _('frames with room in front, %s bytes') ],
+		[ '%s bytes, tight', _('frames without room in front, %s bytes') ],
+		[ '%s: too little time in %s seconds on this box', _('%s: too little time in %s seconds on this box') ],
+		[ 'everything: measuring needs pairs of virtual devices (veth): this kernel has none; install %s (%s)',
+			_('everything: measuring needs pairs of virtual devices (veth), which this kernel does not have; install %s (%s)') ],
+		[ 'all sizes of frames: they need a tap device to leave by: this kernel has none; install %s (%s)',
+			_('all sizes of frames: they need a tap device to leave by, which this kernel does not have; install %s (%s)') ],
+		[ 'forwarding on a core of its own (%s): measured together with what makes the frames, less what that costs alone',
+			_('forwarding on a core of its own (%s): measured together with what makes the frames, less what that costs alone') ],
+		[ 'only one CPU: forwarding and generator need one each',
+			_('only one CPU: forwarding and generator need one each') ],
+		[ 'kernel cannot thread the reception of a veth (Linux 5.13)',
+			_('the kernel cannot give a virtual device a thread of its own to receive in, which came with Linux 5.13') ],
+		[ 'frames with room in front (roomy): this kernel cannot make them (Linux 5.18)',
+			_('frames with room in front: this kernel cannot make them, which came with Linux 5.18') ],
+		[ 'one TCP stream: this kernel\'s virtual devices do not put segments together as network cards\' drivers do (GRO, Linux 5.13)',
+			_('one TCP stream: this kernel\'s virtual devices do not put segments together as network cards\' drivers do (GRO), which came with Linux 5.13') ],
+		[ 'engine tc: this kernel has none; install %s (%s)',
+			_('engine tc, which this kernel does not have; install %s (%s)') ]
+	];
+}
+
+function pattern(words) {
+	return new RegExp('^' + words.split('%s').map(function(part) {
+		return part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+	}).join('(.+?)') + '$');
+}
+
+function say(text) {
+	var list = known();
+
+	for (var i = 0; i < list.length; i++) {
+		var m = String(text).match(pattern(list[i][0]));
+
+		if (m)
+			return ''.format.apply(list[i][1], m.slice(1).map(parts));
+	}
+
+	return String(text);
+}
+
+/* What varies may be a list of what is known, or known itself. */
+function parts(text) {
+	return text.split('; ').map(say).join('; ');
+}
+
 function number(v, otherwise) {
 	return (typeof(v) == 'number' && isFinite(v)) ? v : otherwise;
 }
@@ -47,6 +101,9 @@ return baseclass.extend({
 
 		return groups;
 	},
+
+	/** What the daemon says of a calibration, in the user's language. */
+	say: say,
 
 	/** What a bar says against the bridge: faster, slower or neither. */
 	verdict: function(bar) {

@@ -59,7 +59,9 @@ function answerOf(reply) {
 		throw new Trouble('strange', String(reply));
 
 	if (typeof(reply.error) == 'string' && typeof(reply.kind) == 'string') {
-		var t = new Trouble(reply.kind == 'failed' ? 'failed' : 'refused', reply.error);
+		/* Kinds of their own; the others are about what was asked. */
+		var own = { failed: 'failed', busy: 'busy', no_data: 'nodata' },
+		    t = new Trouble(own[reply.kind] || 'refused', reply.error);
 
 		t.argument = reply.argument || (reply.port ? 'port' : '');
 		t.problems = Array.isArray(reply.problems) ? reply.problems : [];

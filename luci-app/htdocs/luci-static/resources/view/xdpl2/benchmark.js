@@ -53,7 +53,7 @@ return view.extend({
 			]) ]));
 
 		this.seconds = E('select', { 'class': 'cbi-input-select' }, page.choices([
-			[ '10', _('%d seconds').format(10) ], [ '30', _('%d seconds').format(30) ], [ '120', _('%d minutes').format(2) ]
+			[ '10', _('%d seconds').format(10) ], [ '30', _('%d seconds').format(30) ], [ '60', _('%d seconds').format(60) ]
 		], '30'));
 		this.button = E('button', {
 			'class': 'btn cbi-button cbi-button-action important', 'type': 'button',
@@ -71,8 +71,10 @@ return view.extend({
 			this.result
 		]));
 
-		if (!(last instanceof Error))
+		if (!(last instanceof Error)) {
 			this.table = last;
+			this.note = status.calibration;
+		}
 
 		window.setTimeout(function() {
 			self.show();
@@ -94,21 +96,24 @@ return view.extend({
 	},
 
 	handleStart: function() {
-		var self = this, before = this.table ? this.table.time : null;
+		var self = this;
 
 		clear(this.result);
 		this.follow({});
 
-		/* The answer may come after the web interface has given up on it. */
+		/* The answer may come after the web interface has given up on it. If
+		   somebody else is measuring, theirs is followed. */
 		daemon.calibrate(+this.seconds.value).then(function(table) {
-			self.table = table;
-			self.end();
+			self.finish(table);
 		}, function(trouble) {
-			if (trouble.kind != 'timeout' && trouble.kind != 'unreachable')
+			if ([ 'timeout', 'unreachable', 'busy' ].indexOf(trouble.kind) < 0)
 				self.end(trouble);
 			else
-				self.late = before;
+				self.late = true;
 		});
+
+		/* LuCI makes the button usable again when this is over. */
+		return new Promise(function(resolve) { self.over = resolve });
 	},
 
 	/** Shows how far it is, until it is over. */
@@ -116,7 +121,8 @@ return view.extend({
 		var self = this;
 
 		this.seen = false;
-		this.late = undefined;
+		this.late = false;
+		this.before = this.table ? this.table.time : null;
 		this.running.hidden = false;
 		this.button.disabled = true;
 		this.advance(state);
@@ -133,16 +139,25 @@ return view.extend({
 					self.seen = true;
 					self.advance(s.calibrating);
 				}
-				else if (self.seen || self.late !== undefined) {
+				else if (self.seen || self.late) {
 					return daemon.calibrate(0).then(function(table) {
-						self.table = table;
-						self.end();
-					}, function(trouble) { self.end(trouble) });
+						/* The table of the time before: there is no new one. */
+						if (table.time === self.before)
+							return self.end({ kind: 'ended' });
+
+						self.finish(table);
+					}, function(trouble) { self.end(trouble.kind == 'nodata' ? { kind: 'ended' } : trouble) });
 				}
 			}, function() { /* asked again */ });
 		};
 
 		poll.add(this.asking, INTERVAL);
+	},
+
+	finish: function(table) {
+		this.table = table;
+		this.note = null;
+		this.end();
 	},
 
 	advance: function(state) {
@@ -153,7 +168,7 @@ return view.extend({
 		else
 			this.bar.value = p;
 
-		this.step.textContent = (state.text || _('Starting…')) + (state.of ? ' ' + _('(step %d of %d)').format(state.done, state.of) : '');
+		this.step.textContent = calibration.say(state.text || 'starting') + (state.of ? ' ' + _('(step %d of %d)').format(state.done, state.of) : '');
 	},
 
 	end: function(trouble) {
@@ -163,12 +178,21 @@ return view.extend({
 		poll.remove(this.asking);
 		this.asking = null;
 		this.running.hidden = true;
+
+		if (this.over)
+			this.over();
+
 		this.button.disabled = page.readonly();
 
 		if (trouble) {
-			clear(this.result);
-			this.result.appendChild(trouble.kind == 'refused' || trouble.kind == 'failed'
-				? page.notice('bad', _('It was not measured'), [ E('p', {}, [ trouble.message ]) ]) : page.trouble(trouble));
+			/* The table of the time before stays below. */
+			this.show();
+			this.result.insertBefore(
+				trouble.kind == 'ended' ? page.notice('warn', _('The measurement ended before it was done'), [
+					E('p', {}, [ _('Whoever started it has cancelled it, or it failed: the system log says which (logread -e xdpl2). The table of the time before stays.') ])
+				]) : trouble.kind == 'refused' || trouble.kind == 'failed'
+					? page.notice('bad', _('It was not measured'), [ E('p', {}, [ trouble.message ]) ]) : page.trouble(trouble),
+				this.result.firstChild);
 		}
 		else {
 			this.show();
@@ -177,17 +201,26 @@ return view.extend({
 
 	/** The table as a chart, and as a table. */
 	show: function() {
-		if (!this.table || !this.result)
+		if (!this.result)
+			return;
+
+		clear(this.result);
+
+		if (!this.table)
 			return;
 
 		var groups = calibration.groups(this.table), missing = this.table.missing || [], self = this;
 
-		clear(this.result);
 		this.result.appendChild(E('h3', {}, [ _('Times the bridge') ]));
 		this.result.appendChild(E('p', { 'class': 'x-quiet' }, [
 			_('How much more the same core forwards, with the range that is 95% certain. Measured %s, Linux %s, %s.').format(
 				new Date(this.table.time).toLocaleString(), this.table.kernel || '?', this.table.machine || '?')
 		]));
+
+		if (this.note && this.note.stale)
+			this.result.appendChild(page.notice('warn', _('This table does not speak for this box any more'), [
+				E('p', {}, [ _('The kernel or the machine has changed since. Measure again.') ])
+			]));
 
 		if (!groups.length)
 			this.result.appendChild(page.notice('warn', _('Nothing could be measured')));
@@ -204,7 +237,7 @@ return view.extend({
 
 		if (missing.length)
 			this.result.appendChild(page.notice('idle', _('Not measured'), [
-				E('ul', {}, missing.map(function(m) { return E('li', {}, [ m ]) }))
+				E('ul', {}, missing.map(function(m) { return E('li', {}, [ calibration.say(m) ]) }))
 			]));
 	},
 
