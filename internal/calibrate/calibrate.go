@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -108,6 +109,7 @@ func Run(ctx context.Context, o Options) (c *api.Calibration, err error) {
 			left = append(left, i.work)
 		}
 	}
+	slices.SortStableFunc(c.Rows, inOrder)
 	c.Missing = append(c.Missing, tooLittle(left, o.Budget)...)
 	return c, nil
 }

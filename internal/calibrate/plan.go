@@ -3,11 +3,14 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
@@ -44,6 +47,12 @@ func (w work) bench() string {
 var allWorks = []work{
 	{workTight, 64}, {workTCP, 0}, {workRoomy, 64}, {workTight, 1514}, {workRoomy, 1514},
 	{workTight, 512}, {workRoomy, 512}, {workTight, 256}, {workRoomy, 256},
+}
+
+// inOrder is the order of a table.
+func inOrder(a, b api.CalibrationRow) int {
+	kinds := []string{workTight, workRoomy, workTCP}
+	return cmp.Or(cmp.Compare(slices.Index(kinds, a.Work), slices.Index(kinds, b.Work)), cmp.Compare(a.Size, b.Size))
 }
 
 const (

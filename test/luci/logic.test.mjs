@@ -214,11 +214,14 @@ test('what a calibration says', () => {
 	const row = (work, size, engine, ratio, low, high) => ({ work, size, engine, rate: 1e6, ratio, low, high, ns_per_frame: 1000 });
 	const groups = calibration.groups({ rows: [ row('roomy', 64, 'bridge', 1, 1, 1), row('roomy', 64, 'tc', 1.2, 1.1, 1.3),
 		row('tcp', 0, 'bridge', 1, 1, 1), row('tcp', 0, 'generic', 0.4, 0.3, 0.5), row('tcp', 0, 'tc', 1, 0.9, 1.1) ] });
-	assert.deepEqual(groups.map(g => [ g.text, g.unit, g.bridge, g.bars.map(b => `${b.engine} ${calibration.verdict(b)}`) ]), [
+	assert.deepEqual(groups.map(g => [ g.text, g.unit, g.bridge, g.bars.map(b => `${b.engine} ${calibration.verdict(b, g.noise)}`) ]), [
 		[ 'frames with room in front, 64 bytes', 'frames', 1e6, [ 'tc faster' ] ],
 		[ 'one TCP stream', 'bits', 1e6, [ 'generic slower', 'tc no difference' ] ]
 	]);
 	assert.equal(calibration.highest(groups), 1.3);
+	// Where the bridge differs from itself as much, a difference says nothing.
+	const [ noisy ] = calibration.groups({ rows: [ row('tight', 64, 'bridge', 1, 0.7, 1.3), row('tight', 64, 'tc', 1.2, 1.1, 1.3), row('tight', 64, 'generic', 0.8, 0.7, 0.9) ] });
+	assert.deepEqual(noisy.bars.map(b => calibration.verdict(b, noisy.noise)), [ 'no difference', 'no difference' ]);
 	assert.deepEqual(calibration.groups({}), []);
 	assert.equal(calibration.progress({ done: 3, of: 12 }), 0.25);
 	assert.equal(calibration.progress({}), null);

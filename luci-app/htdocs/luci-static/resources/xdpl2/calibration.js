@@ -84,13 +84,16 @@ return baseclass.extend({
 			if (!group) {
 				group = byName[key] = {
 					text: (works()[row.work] || String(row.work)) + (row.size ? ', ' + _('%d bytes').format(row.size) : ''),
-					unit: row.work == 'tcp' ? 'bits' : 'frames', bridge: null, bars: []
+					unit: row.work == 'tcp' ? 'bits' : 'frames', bridge: null, noise: { low: 1, high: 1 }, bars: []
 				};
 				groups.push(group);
 			}
 
-			if (row.engine == 'bridge')
+			if (row.engine == 'bridge') {
 				group.bridge = number(row.rate, null);
+				/* The bridge against itself. */
+				group.noise = { low: number(row.low, 1), high: number(row.high, 1) };
+			}
 			else
 				group.bars.push({
 					engine: String(row.engine), ratio: number(row.ratio, 0), rate: number(row.rate, null),
@@ -105,12 +108,15 @@ return baseclass.extend({
 	/** What the daemon says of a calibration, in the user's language. */
 	say: say,
 
-	/** What a bar says against the bridge: faster, slower or neither. */
-	verdict: function(bar) {
-		if (bar.low > 1)
+	/**
+	 * What a bar says against the bridge: faster, slower or neither, as is what the
+	 * bridge shows against itself, too.
+	 */
+	verdict: function(bar, noise) {
+		if (bar.low > 1 && bar.ratio > noise.high)
 			return _('faster');
 
-		if (bar.high < 1)
+		if (bar.high < 1 && bar.ratio < noise.low)
 			return _('slower');
 
 		return _('no difference');

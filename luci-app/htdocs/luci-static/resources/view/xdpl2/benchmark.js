@@ -40,7 +40,7 @@ return view.extend({
 		var status = data[0], last = data[1], self = this,
 		    children = [
 			E('h2', { 'name': 'content' }, [ _('Benchmark') ]),
-			E('p', {}, [ _('Measures on this very box what a frame costs through the bridge and through each engine, between virtual devices of its own. Your network is not touched, but one processor core is busy meanwhile.') ])
+			E('p', {}, [ _('Measures on this very box what a frame costs through the bridge and through each engine, between virtual devices of its own. Your network is not touched, but one or two processor cores are busy meanwhile, and on a busy box the ranges are wide.') ])
 		];
 
 		if (status instanceof Error)
@@ -228,7 +228,7 @@ return view.extend({
 		var max = calibration.highest(groups);
 
 		groups.forEach(function(g) {
-			self.result.appendChild(E('h4', {}, [ g.text, ' ', E('span', { 'class': 'x-quiet' }, [ _('bridge: %s').format(words.rate(g.bridge, g.unit)) ]) ]));
+			self.result.appendChild(E('h4', {}, [ g.text, ' ', E('span', { 'class': 'x-quiet' }, [ _('bridge: %s, against itself %s to %s').format(words.rate(g.bridge, g.unit), g.noise.low.toFixed(2), g.noise.high.toFixed(2)) ]) ]));
 			self.result.appendChild(self.bars(g, max));
 		});
 
@@ -254,7 +254,7 @@ return view.extend({
 			parts.push(svg('path', { 'class': 'x-whisker', 'd': 'M%d %dH%dM%d %dv8M%d %dv8'.format(
 				x(b.low), y + BAR / 2, x(b.high), x(b.low), y + BAR / 2 - 4, x(b.high), y + BAR / 2 - 4) }));
 			parts.push(svg('text', { 'class': 'x-label', 'x': x(Math.max(b.ratio, b.high)) + 8, 'y': y + 15 }, [
-				b.ratio.toFixed(2) + '×' + (width < 480 ? '' : ' ' + calibration.verdict(b))
+				b.ratio.toFixed(2) + '×' + (width < 480 ? '' : ' ' + calibration.verdict(b, group.noise))
 			]));
 		});
 
@@ -263,7 +263,7 @@ return view.extend({
 		return svg('svg', {
 			'width': width, 'height': height, 'role': 'img',
 			'aria-label': group.text + ': ' + group.bars.map(function(b) {
-				return _('%s %s times the bridge, %s').format(b.engine, b.ratio.toFixed(2), calibration.verdict(b));
+				return _('%s %s times the bridge, %s').format(b.engine, b.ratio.toFixed(2), calibration.verdict(b, group.noise));
 			}).join('; ')
 		}, parts);
 	},
