@@ -51,7 +51,7 @@ type command struct {
 }
 
 func commands() []*command {
-	return []*command{demoCommand(), budgetsCommand(), gateCommand(), modelCommand(), reportCommand(), versionCommand(), insideCommand()}
+	return []*command{demoCommand(), budgetsCommand(), gateCommand(), callsCommand(), modelCommand(), reportCommand(), versionCommand(), insideCommand()}
 }
 
 // usageError is a mistake on the command line.

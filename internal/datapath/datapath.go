@@ -191,16 +191,7 @@ func (d *Datapath) load(engine Engine, p Program) (*ebpf.Program, error) {
 	if err := d.specialise(spec, p); err != nil {
 		return nil, err
 	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
-		MapReplacements: map[string]*ebpf.Map{
-			bpf.DatapathMapStations: d.maps.Stations,
-			bpf.DatapathMapVlans:    d.maps.Vlans,
-			bpf.DatapathMapEgress:   d.maps.Egress,
-			bpf.DatapathMapCounters: d.maps.Counters,
-			mapLiveName:             d.live.m,
-			bpf.DatapathMapAnswers:  d.maps.Answers,
-		},
-	})
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: d.shared()})
 	if err != nil {
 		return nil, explainLoad(err)
 	}
@@ -208,6 +199,36 @@ func (d *Datapath) load(engine Engine, p Program) (*ebpf.Program, error) {
 	prog := coll.DetachProgram(name)
 	runtime.KeepAlive(d)
 	return prog, nil
+}
+
+// shared are the maps that all programs have, by their names in the object.
+func (d *Datapath) shared() map[string]*ebpf.Map {
+	return map[string]*ebpf.Map{
+		bpf.DatapathMapStations: d.maps.Stations,
+		bpf.DatapathMapVlans:    d.maps.Vlans,
+		bpf.DatapathMapEgress:   d.maps.Egress,
+		bpf.DatapathMapCounters: d.maps.Counters,
+		mapLiveName:             d.live.m,
+		bpf.DatapathMapAnswers:  d.maps.Answers,
+	}
+}
+
+// LoadBeside loads the programs of another object that is made of the data
+// path's headers, with this data path's maps and a port's constants: the
+// laboratory's programs, which take single steps.
+func (d *Datapath) LoadBeside(spec *ebpf.CollectionSpec, p Program) (*ebpf.Collection, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	spec = spec.Copy()
+	spec.Maps[bpf.DatapathMapStations].MaxEntries = d.maps.Stations.MaxEntries()
+	if err := d.specialise(spec, p); err != nil {
+		return nil, err
+	}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: d.shared()})
+	if err != nil {
+		return nil, explainLoad(err)
+	}
+	return coll, nil
 }
 
 // specialise sets the constants of the programs of a spec.

@@ -15,7 +15,7 @@ var csvQuantiles = []float64{0.05, 0.5, 0.95, 0.99, 0.999, 1}
 // csvColumns heads the CSV.
 var csvColumns = []string{
 	"work", "input", "frame_bytes", "flows", "stations", "link_bit_per_s", "engine", "unit",
-	"n", "mean", "sd", "median", "p5", "p50", "p95", "p99", "p99.9", "max",
+	"n", "mean", "sd", "median", "median_low", "median_high", "p5", "p50", "p95", "p99", "p99.9", "max",
 	"loss", "cpu", "ratio_of", "ratio", "ratio_low", "ratio_high", "ratio_pairs", "samples",
 }
 
@@ -42,6 +42,11 @@ func (c *Cell) row() []string {
 	row := []string{
 		c.Work, c.Input, count(c.Size), count(c.Flows), count(c.Stations), optional(nonZero(c.Link)), c.Engine, string(c.Unit),
 		strconv.Itoa(c.N), decimal(c.Mean), decimal(c.SD), optional(c.Median),
+	}
+	if iv := c.Interval; iv != nil {
+		row = append(row, decimal(iv.Low), decimal(iv.High))
+	} else {
+		row = append(row, "", "")
 	}
 	for _, p := range csvQuantiles {
 		text := ""

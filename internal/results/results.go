@@ -119,6 +119,8 @@ type Cell struct {
 	Mean    float64   `json:"mean"`
 	SD      float64   `json:"sd"` // of a sample: divided by n-1
 	Median  *float64  `json:"median,omitempty"`
+	// Interval is that of the median, with 95% confidence.
+	Interval *Interval `json:"interval,omitempty"`
 	// Quantiles are over all single values (each round trip), not over runs.
 	Quantiles []Quantile `json:"quantiles,omitempty"`
 
@@ -127,6 +129,12 @@ type Cell struct {
 	Cores []float64 `json:"cpu_per_core,omitempty"` // share of each core of the machine
 	Ratio *Ratio    `json:"ratio,omitempty"`
 	Note  string    `json:"note,omitempty"`
+}
+
+// Interval has the ends of an interval.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // Quantile is the value below which the share P of all values lies; P 1 is

@@ -31,6 +31,7 @@ func sample() *File {
 	bridge.Summarize()
 	tc := Cell{Work: "forward", Input: Roomy, Size: 60, Engine: "tc", Unit: NsPerFrame, Samples: []float64{500, 800, 1000}, Loss: Pointer(0), CPU: Pointer(1)}
 	tc.Summarize()
+	tc.Interval = &Interval{500, 1000}
 	if err := tc.SetRatio(&bridge); err != nil {
 		panic(err)
 	}
@@ -111,6 +112,7 @@ func TestValidate(t *testing.T) {
 		{func(f *File) { f.Cells[0].N = 2 }, "cells[0].n: 2: expected at least 1, and no fewer than the 3 samples"},
 		{func(f *File) { f.Cells[0].SD = -1 }, "cells[0].sd: -1"},
 		{func(f *File) { f.Cells[1].Loss = Pointer(1.5) }, "cells[1].loss: 1.5: expected a number from 0 to 1"},
+		{func(f *File) { f.Cells[1].Interval.High = 1 }, "cells[1].interval.high: 1: expected a number of at least 500"},
 		{func(f *File) { f.Cells[1].Ratio.Low = 9 }, "cells[1].ratio.low: 9"},
 		{func(f *File) { f.Cells[2].Quantiles[1].Value = 0 }, "cells[2].quantiles[1]: p 0.05: 0 after p 0.01"},
 		{func(f *File) { f.Cells[2].Quantiles[0].P = -1 }, "cells[2].quantiles[0].p: -1"},
@@ -165,13 +167,13 @@ func TestCSV(t *testing.T) {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	want := []string{
-		"forward", "roomy", "60", "", "", "", "tc", "ns/frame", "3", "766.6666666666666", "251.6611478423583", "800",
+		"forward", "roomy", "60", "", "", "", "tc", "ns/frame", "3", "766.6666666666666", "251.6611478423583", "800", "500", "1000",
 		"", "", "", "", "", "", "0", "1", "bridge", "1.5", "1.1", "2", "3", "500 800 1000",
 	}
 	if !reflect.DeepEqual(rows[2], want) {
 		t.Errorf("got  %q\nwant %q", rows[2], want)
 	}
-	if got := rows[3][12:18]; !reflect.DeepEqual(got, []string{"1.2", "3", "4.8", "4.96", "4.996", "5"}) {
+	if got := rows[3][14:20]; !reflect.DeepEqual(got, []string{"1.2", "3", "4.8", "4.96", "4.996", "5"}) {
 		t.Errorf("quantiles %q", got)
 	}
 }

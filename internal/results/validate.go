@@ -140,6 +140,10 @@ func (cell *Cell) check(c *checker, field string) {
 	if cell.Median != nil {
 		c.number(at("median"), *cell.Median, -all, all)
 	}
+	if iv := cell.Interval; iv != nil {
+		c.number(at("interval.low"), iv.Low, -all, all)
+		c.number(at("interval.high"), iv.High, iv.Low, all)
+	}
 	if cell.Loss != nil {
 		c.number(at("loss"), *cell.Loss, 0, 1)
 	}
