@@ -37,7 +37,7 @@ func callsCommand() *command {
 			"the clock of the thread's CPU time, a floor where both halves of a pair are the same, and\n" +
 			"intervals of 95% by bootstrap. Then the same steps in an attached program under real\n" +
 			"frames. The audit is printed, and with --out it is the file CHECKS.txt. Exit code 1 if a\n" +
-			"check failed. Takes about two minutes and root; docs/bench-calls.md explains it.",
+			"check failed. Takes some minutes and root; docs/bench-calls.md explains it.",
 		flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.out, "out", "", "write calls.json, calls.csv, calls.html and CHECKS.txt into this `DIRECTORY`")
 			fs.StringVar(&o.stations, "stations", "16,1024,16384,65536", "table sizes, a `LIST` of powers of two from 2 to 65536")
@@ -60,7 +60,7 @@ func (o *callsOptions) run(ctx context.Context, e *env) error {
 		return fmt.Errorf("calls: %w", err)
 	}
 	if o.out != "" {
-		// Before two minutes of measuring, not behind them.
+		// Before the measuring, not behind it.
 		if err := os.MkdirAll(o.out, 0o755); err != nil {
 			return err
 		}
@@ -164,8 +164,11 @@ func auditText(audit []results.Check) []string {
 func callsLines(f *results.File) []string {
 	lines := []string{"Numbers: " + sourceWords(f), ""}
 	rows := [][]string{{"STEP", "STATIONS", "ACCESS", "COST", "95%", "UNIT"}}
-	crossed := [][]string{{"STEP", "STATIONS", "ACCESS", "BY ITSELF", "UNDER FRAMES", "95%", "", ""}}
-	byItself := map[results.ID]*results.Cell{}
+	crossed := [][]string{{"STEP", "STATIONS", "ACCESS", "BY ITSELF", "UNDER FRAMES", "95%", "FIRST IN A FRAME", "95%", ""}}
+	others := map[results.ID]*results.Cell{}
+	for i := range f.Cells {
+		others[f.Cells[i].ID()] = &f.Cells[i]
+	}
 	for i := range f.Cells {
 		c := &f.Cells[i]
 		stations := ""
@@ -173,25 +176,27 @@ func callsLines(f *results.File) []string {
 			stations = grouped(c.Stations)
 		}
 		around := fmt.Sprintf("%.2f to %.2f", c.Interval.Low, c.Interval.High)
-		same := c.ID()
-		same.Work = ""
+		beside := func(work string) (value, around string) {
+			id := c.ID()
+			id.Work = work
+			if other := others[id]; other != nil {
+				return fmt.Sprintf("%.2f", *other.Median), fmt.Sprintf("%.2f to %.2f", other.Interval.Low, other.Interval.High)
+			}
+			return "-", ""
+		}
 		switch c.Work {
 		case "calls":
 			rows = append(rows, []string{c.Engine, stations, c.Input, fmt.Sprintf("%.2f", *c.Median), around, string(c.Unit)})
-		case "calls-run":
-			byItself[same] = c
 		case "calls-frames":
-			itself := "-"
-			if other := byItself[same]; other != nil {
-				itself = fmt.Sprintf("%.2f", *other.Median)
-			}
-			crossed = append(crossed, []string{c.Engine, stations, c.Input, itself, fmt.Sprintf("%.2f", *c.Median), around, string(c.Unit), c.Note})
+			itself, _ := beside("calls-run")
+			first, aroundFirst := beside("calls-first")
+			crossed = append(crossed, []string{c.Engine, stations, c.Input, itself, fmt.Sprintf("%.2f", *c.Median), around, first, aroundFirst, c.Note})
 		}
 	}
 	lines = append(lines, newTable("lrlrll").lines(rows...)...)
 	if len(crossed) > 1 {
-		lines = append(lines, "", "The second way: steps taken several times a frame, by running the program and in the attached program")
-		lines = append(lines, newTable("lrlrrlll").lines(crossed...)...)
+		lines = append(lines, "", "The second way, in ns: a step that has been taken before, by running the program and in the attached program under frames")
+		lines = append(lines, newTable("lrlrrlrll").lines(crossed...)...)
 	}
 	lines = append(lines, "", "Audit")
 	lines = append(lines, indentLines(auditText(f.Meta.Audit))...)

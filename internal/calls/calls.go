@@ -30,8 +30,9 @@ type Options struct {
 // The works that cells are of.
 const (
 	workOnce   = "calls"        // the step once, by BPF_PROG_TEST_RUN
-	workRun    = "calls-run"    // many times, the same way
-	workFrames = "calls-frames" // many times, in the attached program
+	workRun    = "calls-run"    // the step after it has been taken once, the same way
+	workFrames = "calls-frames" // the same, in the attached program
+	workFirst  = "calls-first"  // the step once, in the attached program
 )
 
 // egressDev is the kernel function of the third seed, in some kernels.
@@ -109,7 +110,7 @@ func (m *measurement) progress(what string) {
 }
 
 // run measures by running programs: every step once, and those that are
-// measured under frames, too, as often as there.
+// measured under frames, too, as there.
 func (m *measurement) run(ctx context.Context, all, under []Step, f *results.File) (once, run []*cell, err error) {
 	if m.o.Rounds > 0 {
 		m.of += 2 * len(under)
@@ -132,7 +133,7 @@ func (m *measurement) run(ctx context.Context, all, under []Step, f *results.Fil
 		}
 		b.knobs.Source, b.knobs.Destination = native(fibSource), native(fibTarget)
 		r := &runner{b: b, cycles: cycles, frame: make([]byte, 64)}
-		measure := func(steps []Step, times uint32, to *[]*cell) error {
+		measure := func(steps []Step, fewer, more uint32, to *[]*cell) error {
 			for _, s := range steps {
 				if s.Stations != size {
 					continue
@@ -142,7 +143,7 @@ func (m *measurement) run(ctx context.Context, all, under []Step, f *results.Fil
 				// Run takes the namespace of the calling thread.
 				err := ns.Do(func() error {
 					var err error
-					c, err = r.measure(ctx, s, times, m.o.Pairs)
+					c, err = r.measure(ctx, s, fewer, more, m.o.Pairs)
 					return err
 				})
 				if err != nil {
@@ -152,9 +153,9 @@ func (m *measurement) run(ctx context.Context, all, under []Step, f *results.Fil
 			}
 			return nil
 		}
-		err = measure(all, 1, &once)
+		err = measure(all, 0, 1, &once)
 		if err == nil && m.o.Rounds > 0 {
-			err = measure(under, manyTimes, &run)
+			err = measure(under, oneTime, oneTime+manyTimes, &run)
 		}
 		if err = errors.Join(err, b.close()); err != nil {
 			return nil, nil, err
@@ -183,14 +184,14 @@ func (m *measurement) frames(ctx context.Context, under []Step, run []*cell, f *
 		if n++; n < len(under) {
 			m.progress(under[n].title() + " under frames")
 		}
-		c := &cell{step: got.step, deltas: got.deltas}
+		c := &cell{step: got.step}
 		out := c.result(workFrames, results.NsPerCall, got.deltas)
 		for _, other := range run {
 			if other.step == got.step {
 				out.Note = agreement(*out.Median, rig.Median(other.deltas))
 			}
 		}
-		f.Cells = append(f.Cells, out)
+		f.Cells = append(f.Cells, out, c.result(workFirst, results.NsPerCall, got.first))
 	})
 }
 

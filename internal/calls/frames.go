@@ -13,14 +13,19 @@ import (
 	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
-// manyTimes is how often a frame's program takes the step in the second way: a
-// few ns once would be lost in what a frame costs.
-const manyTimes = 8
+// In the second way a program takes the step once more and then manyTimes more:
+// a few ns once would be lost in what a frame costs. The first time in a frame
+// is measured by itself, since other work has been in the caches before.
+const (
+	oneTime   = 1
+	manyTimes = 8
+)
 
 // framed is what a step costs under real frames.
 type framed struct {
 	step   Step
-	deltas []float64 // ns a step, a value for each round
+	deltas []float64 // ns for each step after the first, a value for each round
+	first  []float64 // ns for the first in a frame
 }
 
 // underFrames measures steps in the attached program (generic XDP) while frames
@@ -74,8 +79,9 @@ func frameCell(ctx context.Context, meter *rig.Rig, egress uint32, s Step, round
 		return nil, err
 	}
 	compared, err := meter.Compare(ctx, rig.Load{Input: rig.Roomy, Length: 60}, []rig.Variant{
-		{Name: "without", Enter: func() error { return b.set(0) }},
-		{Name: "with", Enter: func() error { return b.set(manyTimes) }},
+		{Name: "none", Enter: func() error { return b.set(0) }},
+		{Name: "one", Enter: func() error { return b.set(oneTime) }},
+		{Name: "many", Enter: func() error { return b.set(oneTime + manyTimes) }},
 	}, rig.CompareOptions{Rounds: rounds, Slice: 40 * time.Millisecond, Seed: 1})
 	if err != nil {
 		return nil, err
@@ -89,7 +95,9 @@ func frameCell(ctx context.Context, meter *rig.Rig, egress uint32, s Step, round
 	}
 	f = &framed{step: s}
 	for _, round := range compared.Rounds {
-		f.deltas = append(f.deltas, (perFrame(round[1])-perFrame(round[0]))/manyTimes)
+		none, one, many := perFrame(round[0]), perFrame(round[1]), perFrame(round[2])
+		f.first = append(f.first, one-none)
+		f.deltas = append(f.deltas, (many-one)/manyTimes)
 	}
 	return f, nil
 }

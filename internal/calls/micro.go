@@ -17,11 +17,10 @@ import (
 // cell is what was measured of a step by running its program.
 type cell struct {
 	step   Step
-	times  uint32    // the step in each run
 	deltas []float64 // ns a step, a value for each pair
 	cycles []float64 // the same in cycles, where the PMU counts
-	floor  []float64 // the same with both halves of the pair without the step
-	bases  []float64 // ns a run without the step, in the order of time
+	floor  []float64 // the same with both halves of the pair alike
+	bases  []float64 // ns a run with fewer steps, in the order of time
 	again  int       // runs that were interrupted and begun again
 	runs   int
 	wrong  []string // counts that did not match
@@ -38,13 +37,13 @@ type runner struct {
 	frame  []byte
 }
 
-// measure runs a step's program in pairs: without the step, with it, with it,
-// without (ABBA), and every second pair the other way round. After each pair
-// comes one in which both halves are without.
-func (r *runner) measure(ctx context.Context, s Step, times uint32, pairs int) (*cell, error) {
-	c := &cell{step: s, times: times}
+// measure runs a step's program in pairs, with fewer steps and with more of
+// them: fewer, more, more, fewer (ABBA), and every second pair the other way
+// round. After each pair comes one in which both halves have fewer.
+func (r *runner) measure(ctx context.Context, s Step, fewer, more uint32, pairs int) (*cell, error) {
+	c := &cell{step: s}
 	r.b.prepare(s)
-	repeat, err := r.repeats(c)
+	repeat, err := r.repeats(c, more)
 	if err != nil {
 		return c, err
 	}
@@ -52,30 +51,30 @@ func (r *runner) measure(ctx context.Context, s Step, times uint32, pairs int) (
 		if err := ctx.Err(); err != nil {
 			return c, context.Cause(ctx)
 		}
-		with, without, err := r.pair(c, times, n%2 == 1, repeat)
+		a, b, err := r.pair(c, fewer, more, n%2 == 1, repeat)
 		if err != nil {
 			return c, err
 		}
-		c.deltas = append(c.deltas, (with.ns-without.ns)/float64(times))
-		c.bases = append(c.bases, without.ns)
+		c.deltas = append(c.deltas, (b.ns-a.ns)/float64(more-fewer))
+		c.bases = append(c.bases, a.ns)
 		if r.cycles != nil {
-			c.cycles = append(c.cycles, (with.cycles-without.cycles)/float64(times))
+			c.cycles = append(c.cycles, (b.cycles-a.cycles)/float64(more-fewer))
 		}
-		null, without, err := r.pair(c, 0, n%2 == 1, repeat)
+		a, b, err = r.pair(c, fewer, fewer, n%2 == 1, repeat)
 		if err != nil {
 			return c, err
 		}
-		c.floor = append(c.floor, (null.ns-without.ns)/float64(times))
+		c.floor = append(c.floor, (b.ns-a.ns)/float64(more-fewer))
 	}
 	return c, nil
 }
 
 // repeats is how many runs take about sliceTime.
-func (r *runner) repeats(c *cell) (uint32, error) {
+func (r *runner) repeats(c *cell, times uint32) (uint32, error) {
 	const trial = 20_000
 	var best float64
 	for range 3 { // the first warms up
-		t, err := r.run(c, 0, trial)
+		t, err := r.run(c, times, trial)
 		if err != nil {
 			return 0, err
 		}
@@ -90,22 +89,21 @@ func (r *runner) repeats(c *cell) (uint32, error) {
 // taken is what a run took.
 type taken struct{ ns, cycles float64 }
 
-// pair returns the means of the two halves.
-func (r *runner) pair(c *cell, times uint32, reversed bool, repeat uint32) (with, without taken, err error) {
-	order := []bool{false, true, true, false}
-	for _, on := range order {
-		n, to := uint32(0), &without
-		if on != reversed {
-			n, to = times, &with
+// pair returns the means of the runs with fewer steps and of those with more.
+func (r *runner) pair(c *cell, fewer, more uint32, reversed bool, repeat uint32) (a, b taken, err error) {
+	for _, second := range []bool{false, true, true, false} {
+		times, to := fewer, &a
+		if second != reversed {
+			times, to = more, &b
 		}
-		t, err := r.run(c, n, repeat)
+		t, err := r.run(c, times, repeat)
 		if err != nil {
-			return with, without, err
+			return a, b, err
 		}
 		to.ns += t.ns / 2
 		to.cycles += t.cycles / 2
 	}
-	return with, without, nil
+	return a, b, nil
 }
 
 // run has the kernel run the program, and compares what the program counted to
