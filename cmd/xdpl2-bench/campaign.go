@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -199,6 +200,7 @@ func (c *campaign) runParts(parts []part) error {
 		}
 		took := time.Since(began)
 		c.file.Meta.Seconds += took.Seconds()
+		c.file.Meta.Audit = auditOf(c.file)
 		if c.o.out != "" {
 			if err := c.file.WriteFile(c.o.out); err != nil {
 				return err
@@ -207,6 +209,27 @@ func (c *campaign) runParts(parts []part) error {
 		c.screen.printf("%s: done in %.0f s", p.name, took.Seconds())
 	}
 	return nil
+}
+
+// auditOf looks at what must be so if the numbers are to be trusted: the bridge
+// is as fast as itself.
+func auditOf(f *results.File) []results.Check {
+	n, low, high := 0, math.Inf(1), math.Inf(-1)
+	for i := range f.Cells {
+		c := &f.Cells[i]
+		if c.Engine != again || c.Ratio == nil || c.Ratio.N < minForInterval || c.Unit != results.NsPerFrame {
+			continue
+		}
+		n++
+		low, high = min(low, c.Ratio.Value), max(high, c.Ratio.Value)
+	}
+	if n == 0 {
+		return nil
+	}
+	return []results.Check{{
+		Name: "bridge against itself", Value: fmt.Sprintf("%.2f to %.2f in %d cells", low, high, n),
+		Expected: "0.95 to 1.05", Passed: low >= 0.95 && high <= 1.05,
+	}}
 }
 
 func (p *part) length(o campaignOptions) time.Duration {
@@ -293,6 +316,9 @@ func (c *campaign) tell(e *env, judge func(*results.File) []finding) error {
 		c.screen.print(findingLines(all)...)
 		for _, why := range c.file.Meta.LeftOut {
 			c.screen.print("Not measured: " + why)
+		}
+		for _, check := range c.file.Meta.Failed() {
+			c.screen.printf("Not to be trusted: %s: %s, expected %s", check.Name, check.Value, check.Expected)
 		}
 	}
 	return outcome(all)

@@ -377,3 +377,23 @@ func TestCampaignsMeasure(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+func TestAudit(t *testing.T) {
+	cell := func(engine string, size int) results.ID {
+		return results.ID{Work: workForward, Input: results.Tight, Size: size, Stations: 2, Engine: engine, Unit: results.NsPerFrame}
+	}
+	f := fileOf(t, "gate", map[results.ID]float64{
+		cell(viaBridge, 60): 1000, cell(again, 60): 1020, cell(viaBridge, 128): 1000, cell(again, 128): 990, cell("tc", 60): 500,
+	})
+	checks := auditOf(f)
+	if len(checks) != 1 || !checks[0].Passed || checks[0].Value != "0.98 to 1.01 in 2 cells" {
+		t.Errorf("%+v", checks)
+	}
+	f = fileOf(t, "gate", map[results.ID]float64{cell(viaBridge, 60): 1000, cell(again, 60): 1100})
+	if checks := auditOf(f); len(checks) != 1 || checks[0].Passed {
+		t.Errorf("%+v", checks)
+	}
+	if checks := auditOf(fileOf(t, "gate", map[results.ID]float64{cell("tc", 60): 500})); len(checks) != 0 {
+		t.Errorf("nothing to audit: %+v", checks)
+	}
+}

@@ -138,7 +138,13 @@ func (c *campaign) matrixOf(input rig.Input, stations int, until time.Time) (err
 		each := time.Until(until) / time.Duration(len(sizes)-i)
 		cell := results.Cell{Work: workForward, Input: input.String(), Size: size, Stations: 2 * stations, Unit: results.NsPerFrame}
 		s := newSeries(viaBridge, cell)
-		if err := c.matrixCell(on, budgetEngines, rig.Load{Input: input, Length: size}, s, time.Now().Add(each)); err != nil {
+		load := rig.Load{Input: input, Length: size}
+		// It may take most of the cell's time; others need less of theirs.
+		trail, err := on[1].settleAuto(load, min(time.Until(until)/2, autoPatience))
+		if err != nil {
+			return err
+		}
+		if err := c.matrixCell(on, budgetEngines, load, s, trail, time.Now().Add(each/2)); err != nil {
 			return err
 		}
 		if err := c.put(s); err != nil {
@@ -150,11 +156,7 @@ func (c *campaign) matrixOf(input rig.Input, stations int, until time.Time) (err
 
 // matrixCell measures one load until its time is over, or every bound is
 // decided.
-func (c *campaign) matrixCell(on [2]*bench, engines []string, load rig.Load, s *series, until time.Time) error {
-	trail, err := on[1].settleAuto(load, min(time.Until(until)*2/3, autoPatience))
-	if err != nil {
-		return err
-	}
+func (c *campaign) matrixCell(on [2]*bench, engines []string, load rig.Load, s *series, trail *trail, until time.Time) error {
 	list := []rig.Variant{on[0].variant(viaBridge, ""), on[0].variant(again, "")}
 	for _, engine := range engines {
 		list = append(list, on[0].variant(engine, engine))

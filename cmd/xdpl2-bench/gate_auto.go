@@ -19,7 +19,7 @@ const (
 	autoPatience = 25 * time.Second
 	// autoStart is within which auto begins to try another engine, if it does
 	// with this load. Long frames are left to what is safe.
-	autoStart     = 7 * time.Second
+	autoStart     = 10 * time.Second
 	autoStartLong = 1500 * time.Millisecond
 	autoLong      = 600
 	// autoStill is how long the engine stays the same when a trial is over.

@@ -23,6 +23,9 @@ func markdown(f *results.File, all []finding) string {
 	} else {
 		findingTable(&b, all)
 	}
+	for _, c := range f.Meta.Audit {
+		fmt.Fprintf(&b, "\nThe %s: %s (expected %s).\n", c.Name, c.Value, c.Expected)
+	}
 	for _, why := range f.Meta.LeftOut {
 		fmt.Fprintf(&b, "\nNot measured: %s.\n", why)
 	}
