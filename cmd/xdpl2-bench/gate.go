@@ -135,16 +135,18 @@ func (c *campaign) matrixOf(input rig.Input, stations int, until time.Time) (err
 		sizes = quickSizes
 	}
 	for i, size := range sizes {
-		each := time.Until(until) / time.Duration(len(sizes)-i)
+		// What is not needed for measuring is for auto, first come, first served.
+		left := time.Duration(len(sizes) - i)
+		spare := time.Until(until) - left*enoughTime
+		each := max(time.Until(until)-max(spare, 0), 0) / left
 		cell := results.Cell{Work: workForward, Input: input.String(), Size: size, Stations: 2 * stations, Unit: results.NsPerFrame}
 		s := newSeries(viaBridge, cell)
 		load := rig.Load{Input: input, Length: size}
-		// It may take most of the cell's time; others need less of theirs.
-		trail, err := on[1].settleAuto(load, min(time.Until(until)/2, autoPatience))
+		trail, err := on[1].settleAuto(load, min(spare, autoPatience))
 		if err != nil {
 			return err
 		}
-		if err := c.matrixCell(on, budgetEngines, load, s, trail, time.Now().Add(each/2)); err != nil {
+		if err := c.matrixCell(on, budgetEngines, load, s, trail, time.Now().Add(each)); err != nil {
 			return err
 		}
 		if err := c.put(s); err != nil {
@@ -186,8 +188,11 @@ func (c *campaign) matrixCell(on [2]*bench, engines []string, load rig.Load, s *
 }
 
 // enoughRounds is from how many rounds on a cell ends when all its bounds are
-// decided.
-const enoughRounds = 12
+// decided, and enoughTime what these take, about.
+const (
+	enoughRounds = 12
+	enoughTime   = 9 * time.Second
+)
 
 // decided tells whether no bound of the cell is undecided.
 func (s *series) decided() bool {
