@@ -8,22 +8,18 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"github.com/xdpl2/xdpl2/internal/netns"
 	"github.com/xdpl2/xdpl2/internal/results"
 	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
-// runs is how often a program is run at a time, some ten milliseconds, and
-// runsTogether how often on each of several CPUs: they do not begin as one.
-const (
-	runs         = 200_000
-	runsTogether = 1_000_000
-)
+// runs is how often a program is run at a time: some ten milliseconds.
+const runs = 200_000
 
 // attachedProgram opens the program that the daemon has attached to a device.
 func attachedProgram(ns *netns.NS, device, engine string) (*ebpf.Program, error) {
@@ -66,15 +62,28 @@ func onCPU(cpu int, f func() error) error {
 	return <-done
 }
 
-// timeRun has the kernel run a program and returns what one run takes, in ns.
-func timeRun(p *ebpf.Program, frame []byte, n uint32) (float64, error) {
-	began := time.Now()
-	_, err := p.Run(&ebpf.RunOptions{Data: frame, Repeat: n})
-	took := time.Since(began)
+// timeRun has the kernel run a program and returns what one run takes, in ns of
+// the calling thread's own time, which must be locked: others on the machine
+// may have the processor in between.
+func timeRun(p *ebpf.Program, frame []byte) (float64, error) {
+	began, err := threadTime()
 	if err != nil {
+		return 0, err
+	}
+	if _, err := p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs}); err != nil {
 		return 0, fmt.Errorf("run program: %w", err)
 	}
-	return float64(took.Nanoseconds()) / float64(n), nil
+	ended, err := threadTime()
+	return float64(ended-began) / runs, err
+}
+
+// threadTime is how long the calling thread has run, in ns.
+func threadTime() (int64, error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return 0, fmt.Errorf("read the thread's time: %w", err)
+	}
+	return ts.Nano(), nil
 }
 
 // programs are the daemon's and the bare ones, by name, opened for running.
@@ -191,7 +200,7 @@ func (p *programs) round(s *series) error {
 	}
 	sum := map[string]float64{}
 	for _, i := range order {
-		ns, err := timeRun(p.byName[p.names[i]], p.frame, runs)
+		ns, err := timeRun(p.byName[p.names[i]], p.frame)
 		if err != nil {
 			return err
 		}
@@ -222,17 +231,17 @@ func timeTogether(p *ebpf.Program, frame []byte, cpus []int) (float64, error) {
 			errs[i] = onCPU(cpu, func() (err error) {
 				here()
 				ready.Wait()
-				if _, err = p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs}); err != nil {
+				if _, err = p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs / 4}); err != nil {
 					return err
 				}
-				ns[i], err = timeRun(p, frame, runsTogether)
+				ns[i], err = timeRun(p, frame)
 				through()
 				for err == nil {
 					select {
 					case <-finished:
 						return nil
 					default:
-						_, err = p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs / 10})
+						_, err = p.Run(&ebpf.RunOptions{Data: frame, Repeat: runs / 20})
 					}
 				}
 				return err

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"time"
@@ -19,7 +20,9 @@ const (
 	// window is how long the traffic is looked at at a time, runIn what passes
 	// before that after a change of the engine.
 	window = 200 * time.Millisecond
-	runIn  = 60 * time.Millisecond
+	// stall is for how long a transfer may stand still.
+	stall = 5 * time.Second
+	runIn = 60 * time.Millisecond
 	// autoWatch is how long auto is watched at most with the traffic first, to
 	// see whether it stays with an engine. If not, it gets as much time before each
 	// window as it needed then.
@@ -169,15 +172,18 @@ func (c *campaign) observe(h *hosts, b *rig.Bulk, d time.Duration) (bytes float6
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	if err := sleep(c.ctx, d); err != nil {
-		return 0, 0, 0, err
+	// After a loss TCP may be silent for longer than a window: then it is
+	// measured until something comes.
+	for b.Received() == before || time.Since(began) < d {
+		if time.Since(began) > d+stall {
+			return 0, 0, 0, fmt.Errorf("nothing has arrived for %s", stall)
+		}
+		if err := sleep(c.ctx, max(d-time.Since(began), 5*time.Millisecond)); err != nil {
+			return 0, 0, 0, err
+		}
 	}
 	after, err := h.ForwardingTime()
-	bytes, took = float64(b.Received()-before), time.Since(began)
-	if err == nil && bytes == 0 {
-		err = errors.New("the transfer stands still")
-	}
-	return bytes, after - ran, took, err
+	return float64(b.Received() - before), after - ran, time.Since(began), err
 }
 
 // transferCells are the cells of a bulk transfer.
