@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 )
@@ -18,6 +19,7 @@ type Bus struct {
 	tb     testing.TB
 	dir    string
 	daemon *exec.Cmd
+	ended  chan struct{} // closed when the daemon has ended
 }
 
 const rules = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -87,20 +89,37 @@ func (b *Bus) Start() {
 	b.daemon.Stderr = &errs
 	out, err := b.daemon.StdoutPipe()
 	if err == nil {
-		err = b.daemon.Start()
+		err = b.run()
 	}
 	if err != nil {
 		b.tb.Fatal(err)
 	}
 	// It prints its address when it listens.
 	if n, err := out.Read(make([]byte, 256)); n == 0 {
-		_ = b.daemon.Wait()
+		<-b.ended
 		b.tb.Fatalf("dbus-daemon does not start: %v, %s", err, errs.String())
 	}
+}
+
+// run starts the daemon from a thread that stays until it has ended: a child's
+// Pdeathsig comes when the thread ends that started it, not the process.
+func (b *Bus) run() error {
+	started := make(chan error, 1)
+	b.ended = make(chan struct{})
+	go func(daemon *exec.Cmd, ended chan struct{}) {
+		defer close(ended)
+		runtime.LockOSThread()
+		err := daemon.Start()
+		started <- err
+		if err == nil {
+			_ = daemon.Wait()
+		}
+	}(b.daemon, b.ended)
+	return <-started
 }
 
 // Stop kills the bus.
 func (b *Bus) Stop() {
 	_ = b.daemon.Process.Kill()
-	_ = b.daemon.Wait()
+	<-b.ended
 }
