@@ -13,6 +13,7 @@ import (
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/ether"
 	"github.com/xdpl2/xdpl2/internal/lab"
+	"github.com/xdpl2/xdpl2/internal/netdev"
 )
 
 // seen says where a frame that went from eth1 to eth2 is seen: by a packet
@@ -54,6 +55,24 @@ func TestWhatTapsSee(t *testing.T) {
 		b.wait("xdpl2 off", func() bool { return !b.status().Enabled })
 		check("the bridge alone", seenByBridge)
 	})
+}
+
+// TestWhatTapsSeeOfNative: the same between veths, whose driver has native XDP.
+func TestWhatTapsSeeOfNative(t *testing.T) {
+	l := lab.ForTest(t, lab.Options{NoIPv6: true})
+	for _, h := range l.Hosts {
+		// A veth takes what XDP redirects to it only if its other end has NAPI.
+		must(t, h.NS.Do(func() error { return netdev.SetFeature(h.Dev(), netdev.GRO, true) }))
+	}
+	b := newBox(t, l, confOf("native"))
+	b.start("--trust-frames")
+	b.learn(b.lab.Hosts[0], b.lab.Hosts[1])
+	if p := b.portStatus("eth1"); p.Engine != "native" {
+		t.Skipf("native is not possible here: %s", p.Engines["native"])
+	}
+	if got := look(t, b, true); got != seenByXDP {
+		t.Errorf("%+v, want %+v", got, seenByXDP)
+	}
 }
 
 // TestCaptureByHand is the way that docs/capture.md shows for a box whose
