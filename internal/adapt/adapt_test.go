@@ -135,6 +135,23 @@ func TestLessThanATenthChangesNothing(t *testing.T) {
 	}
 }
 
+// A gain that is little more than asked for takes more pairs to be sure of.
+func TestSmallGainIsFound(t *testing.T) {
+	found := 0
+	const boxes = 30
+	for seed := range uint64(boxes) {
+		b := newBox(t, Defaults(), seed)
+		b.noise = 0.04
+		b.run(load{rate: 400_000, length: 60, together: 1, tc: 1000, generic: 885}, 50*time.Second)
+		if b.d.engine == Generic {
+			found++
+		}
+	}
+	if found < boxes*2/3 {
+		t.Errorf("of %d boxes %d found that generic is 1.13 times as fast", boxes, found)
+	}
+}
+
 // What is much slower is found out in the first slices.
 func TestSlowerEndsSoon(t *testing.T) {
 	for seed := range uint64(20) {

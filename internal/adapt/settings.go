@@ -26,8 +26,9 @@ type Settings struct {
 	// Gain is how many times as fast generic must be, with 95% confidence, for tc
 	// to be left, and Keep how fast for it to stay.
 	Gain, Keep float64
-	// Least and Most are how many pairs of slices a trial has.
-	Least, Most int
+	// Least and Most are how many pairs of slices a trial has. One that is for
+	// generic, but not surely, has up to Longest.
+	Least, Most, Longest int
 	// Slice is how long the load is measured at once; it grows to as much as
 	// MaxSlice where the clock is coarse and the load is light. After a change of
 	// engines Settle is left out.
@@ -57,7 +58,7 @@ func Defaults() Settings {
 	return Settings{
 		MinRate: 10_000, MinBusy: 0.10,
 		MaxTogether: 1.25, MaxPassed: 0.20, MaxLength: 600, MaxLonger: 0.15, MaxDropped: 0.005,
-		Gain: 1.10, Keep: 1.05, Least: 8, Most: 20,
+		Gain: 1.10, Keep: 1.05, Least: 8, Most: 20, Longest: 60,
 		Slice: 250 * time.Millisecond, MaxSlice: time.Second, Settle: 50 * time.Millisecond,
 		Look: time.Second, Guard: 400 * time.Millisecond, Rest: 3 * time.Second,
 		Hold: 2 * time.Second, MaxHold: 5 * time.Minute, Lasting: 10 * time.Minute,

@@ -129,6 +129,8 @@ func (t *trial) judge() outcome {
 	switch {
 	case t.slice/2 < t.s.Most:
 		return goesOn
+	case t.first == TC && t.slice/2 < t.s.Longest && ratio.Median >= t.s.Gain:
+		return goesOn // it seems to be enough: time makes it sure, or not
 	case t.first == Generic && n >= t.s.Least && ratio.Median >= t.s.Keep:
 		return faster
 	}
