@@ -14,8 +14,9 @@ PKG_FILE_DEPENDS:=$(addprefix $(XDPL2_TREE)/,VERSION $(XDPL2_PARTS))
 
 GO_PKG:=github.com/xdpl2/xdpl2
 GO_PKG_BUILD_PKG:=$(GO_PKG)/cmd/$(PKG_NAME)
-# Only Go files are taken along otherwise; the BPF objects are embedded.
-GO_PKG_INSTALL_EXTRA:=.*_bpfe[lb]\.o|internal/reports/page\.html
+# Basic regular expressions. Only Go files are taken along otherwise, and these are
+# embedded.
+GO_PKG_INSTALL_EXTRA:=_bpfe[lb]\.o internal/reports/page\.html
 GO_PKG_TAGS:=nethttpomithttp2
 GO_PKG_LDFLAGS_X:=main.version=$(PKG_VERSION)
 
