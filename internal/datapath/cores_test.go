@@ -151,7 +151,7 @@ type value struct {
 
 // cpu is what is known at an instruction.
 type cpu struct {
-	reg     [12]value // the kernel has one more for itself
+	reg     [16]value // programs have eleven, the kernel one or two more for itself
 	stack   [64]value // by eight bytes below the frame pointer
 	unequal uint64    // a bit for each map of which a value turned out to differ from one of another map
 }
