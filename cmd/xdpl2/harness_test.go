@@ -190,6 +190,11 @@ func (b *box) end(sig syscall.Signal) int {
 	select {
 	case <-b.ended:
 	case <-time.After(patience):
+		_ = b.cmd.Process.Signal(syscall.SIGQUIT) // its log says where it hangs
+		select {
+		case <-b.ended:
+		case <-time.After(time.Second):
+		}
 		_ = b.cmd.Process.Kill()
 		b.t.Fatalf("the daemon does not end on %v", sig)
 	}
