@@ -15,6 +15,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/vishvananda/netlink/nl"
@@ -47,6 +48,8 @@ type Update struct {
 // but for Refresh, Lookup, Entries and Close.
 type Mirror struct {
 	sock    *nl.NetlinkSocket
+	closing sync.Mutex // held while the socket is read by its number
+	closed  bool
 	links   map[int]Link
 	vlans   map[int]*VLANs // by ifindex
 	buf     []byte
@@ -74,7 +77,25 @@ func Open() (*Mirror, error) {
 }
 
 // Close ends the subscription and makes Next return.
-func (m *Mirror) Close() { m.sock.Close() }
+func (m *Mirror) Close() {
+	m.closing.Lock()
+	defer m.closing.Unlock()
+	m.closed = true
+	m.sock.Close()
+}
+
+// receive reads a datagram if there is one. Unlike the library's Receive it goes
+// by the descriptor's number, which after Close may be another socket's, whose
+// answers would be lost to whoever waits for them.
+func (m *Mirror) receive() (n int, err error) {
+	m.closing.Lock()
+	defer m.closing.Unlock()
+	if m.closed {
+		return 0, os.ErrClosed
+	}
+	n, _, err = unix.Recvfrom(m.sock.GetFd(), m.buf, unix.MSG_DONTWAIT)
+	return n, err
+}
 
 // Run hands updates to f, the first one with everything, until the context
 // ends (then it returns nil) or reading fails for good.
@@ -123,7 +144,7 @@ func (m *Mirror) next() (Update, error) {
 func (m *Mirror) drain() ([]syscall.NetlinkMessage, error) {
 	var all []syscall.NetlinkMessage
 	for len(all) < maxBatch {
-		n, _, err := unix.Recvfrom(m.sock.GetFd(), m.buf, unix.MSG_DONTWAIT)
+		n, err := m.receive()
 		switch {
 		case errors.Is(err, unix.EAGAIN):
 			return all, nil
@@ -259,7 +280,7 @@ func (m *Mirror) dump() (Update, error) {
 // changes that come after the dump could be lost in silence.
 func (m *Mirror) discard() error {
 	for {
-		_, _, err := unix.Recvfrom(m.sock.GetFd(), m.buf, unix.MSG_DONTWAIT)
+		_, err := m.receive()
 		switch {
 		case errors.Is(err, unix.EAGAIN):
 			return nil
