@@ -128,7 +128,7 @@ func (c *campaign) watchAuto(h *hosts, d time.Duration) error {
 		last = engine
 		h.auto.saw(engine)
 		c.progress("auto with this traffic")
-		if err := sleep(c.ctx, 50*time.Millisecond); err != nil {
+		if err := rig.Sleep(c.ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (c *campaign) window(h *hosts, engine string, look func(time.Duration) (val
 	if err := h.use(use); err != nil {
 		return nil, err
 	}
-	if err := sleep(c.ctx, wait); err != nil {
+	if err := rig.Sleep(c.ctx, wait); err != nil {
 		return nil, err
 	}
 	return look(window)
@@ -178,7 +178,7 @@ func (c *campaign) observe(h *hosts, b *rig.Bulk, d time.Duration) (bytes float6
 		if time.Since(began) > d+stall {
 			return 0, 0, 0, fmt.Errorf("nothing has arrived for %s", stall)
 		}
-		if err := sleep(c.ctx, max(d-time.Since(began), 5*time.Millisecond)); err != nil {
+		if err := rig.Sleep(c.ctx, max(d-time.Since(began), 5*time.Millisecond)); err != nil {
 			return 0, 0, 0, err
 		}
 	}

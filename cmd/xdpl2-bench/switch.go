@@ -10,6 +10,7 @@ import (
 	"github.com/xdpl2/xdpl2/internal/api"
 	"github.com/xdpl2/xdpl2/internal/config"
 	"github.com/xdpl2/xdpl2/internal/netns"
+	"github.com/xdpl2/xdpl2/internal/rig"
 )
 
 // switcher makes a router forward with one engine or another, as its user does:
@@ -84,7 +85,7 @@ func (s *switcher) waitStations() error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("the daemon knows %d stations, expected %d", list.Total, s.stations)
 		}
-		if err := sleep(s.ctx, 5*time.Millisecond); err != nil {
+		if err := rig.Sleep(s.ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func traffic(ctx context.Context, l *lab.Lab, ipv6 bool, d time.Duration) []flow
 		return sendTCP(ctx, f, h1, h2, d/2)
 	})
 	start("generator h3 to h1, 64 B", func(f *flow) error {
-		if err := sleep(ctx, d/2); err != nil {
+		if err := rig.Sleep(ctx, d/2); err != nil {
 			return err
 		}
 		return generate(ctx, f, l, h3, h1, d/2)
@@ -102,7 +102,7 @@ func sendPings(ctx context.Context, f *flow, from *lab.Host, to netip.Addr, d, i
 			rtts = append(rtts, float64(rtt)/float64(time.Microsecond))
 		}
 		// The last one of a run does not wait out its interval.
-		if err := sleep(ctx, time.Until(now.Add(time.Duration(count)*interval))); err != nil {
+		if err := rig.Sleep(ctx, time.Until(now.Add(time.Duration(count)*interval))); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func generate(ctx context.Context, f *flow, l *lab.Lab, from, to *lab.Host, d ti
 		return err
 	}
 	// An error of this wait shows at the stream as well.
-	_ = sleep(ctx, d-time.Since(start))
+	_ = rig.Sleep(ctx, d-time.Since(start))
 	s.Stop()
 	sending := time.Since(start)
 	stats, err := s.Wait()
@@ -197,17 +197,6 @@ func multicast(src net.HardwareAddr, ip netip.Addr) []byte {
 		DstIP: netip.AddrFrom4([4]byte{224, 0, 0, 1}), SrcIP: ip,
 		DstPort: lab.DiscardPort, SrcPort: 40000,
 	})
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(max(d, 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // words tells what came of a flow.

@@ -134,9 +134,8 @@ func (b *streamBench) addHost(h *netlink.Handle, br netlink.Link, i int, port st
 	if err != nil {
 		return err
 	}
-	addr := &netlink.Addr{IPNet: &net.IPNet{IP: hostAddress(i).AsSlice(), Mask: net.CIDRMask(24, 32)}}
-	if err := hh.AddrAdd(dev, addr); err != nil {
-		return fmt.Errorf("give host %d its address: %w", i, err)
+	if err := netns.AddAddress(hh, dev, netip.PrefixFrom(hostAddress(i), 24)); err != nil {
+		return err
 	}
 	if err := hh.LinkSetUp(dev); err != nil {
 		return fmt.Errorf("set host %d up: %w", i, err)
@@ -208,7 +207,7 @@ func (b *streamBench) slice(ctx context.Context, v variant) (cost float64, err e
 	}
 	defer func() { err = errors.Join(err, b.e.leave()) }()
 	for before, begin := b.received.Load(), time.Now(); ; {
-		if err := sleep(ctx, streamRun); err != nil {
+		if err := rig.Sleep(ctx, streamRun); err != nil {
 			return 0, err
 		}
 		if b.received.Load()-before >= streamBytes || time.Since(begin) > streamStalled {
@@ -216,23 +215,12 @@ func (b *streamBench) slice(ctx context.Context, v variant) (cost float64, err e
 		}
 	}
 	before, begin := b.received.Load(), time.Now()
-	if err := sleep(ctx, streamSlice); err != nil {
+	if err := rig.Sleep(ctx, streamSlice); err != nil {
 		return 0, err
 	}
 	// A stream that came to a halt is very slow, not infinitely.
 	bits := 8 * max(b.received.Load()-before, 1)
 	return float64(time.Since(begin).Nanoseconds()) / float64(bits), nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // Close ends the stream and takes everything down.

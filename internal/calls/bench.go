@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
@@ -139,7 +140,7 @@ func (b *bench) close() error {
 // Addresses of the fib look-up, for documentation (RFC 5737).
 var (
 	fibSource = net.IPv4(198, 51, 100, 1).To4()
-	fibRouter = net.IPv4(192, 0, 2, 1).To4()
+	fibRouter = netip.MustParseAddr("192.0.2.1")
 	fibTarget = net.IPv4(192, 0, 2, 2).To4()
 )
 
@@ -177,8 +178,7 @@ func network() (ns *netns.NS, egress uint32, err error) {
 	if err != nil {
 		return ns, 0, err
 	}
-	address := &netlink.Addr{IPNet: &net.IPNet{IP: fibRouter, Mask: net.CIDRMask(24, 32)}}
-	if err := h.AddrAdd(link, address); err != nil {
+	if err := netns.AddAddress(h, link, netip.PrefixFrom(fibRouter, 24)); err != nil {
 		return ns, 0, err
 	}
 	err = h.NeighAdd(&netlink.Neigh{

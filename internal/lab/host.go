@@ -46,12 +46,9 @@ func (l *Lab) newHost(i int) (*Host, error) {
 		return nil, err
 	}
 	if l.opts.NoIPv6 {
-		for _, conf := range []string{"all", "default"} {
-			err := ns.SetSysctl("net/ipv6/conf/"+conf+"/disable_ipv6", "1")
-			if err != nil && !isNotExist(err) {
-				ns.Close()
-				return nil, err
-			}
+		if err := ns.DisableIPv6(); err != nil {
+			ns.Close()
+			return nil, err
 		}
 	}
 	if err := ns.discard(); err != nil {

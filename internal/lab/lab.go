@@ -195,9 +195,8 @@ func addAddresses(h *netlink.Handle, link netlink.Link, addrs ...netip.Addr) err
 		if a.Is6() {
 			bits = 64
 		}
-		addr := &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(bits, a.BitLen())}}
-		if err := h.AddrAdd(link, addr); err != nil {
-			return fmt.Errorf("add address %s to %s: %w", a, link.Attrs().Name, err)
+		if err := netns.AddAddress(h, link, netip.PrefixFrom(a, bits)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -95,11 +95,8 @@ func quietNS(label string) (*lab.NS, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, conf := range []string{"all", "default"} {
-		err := ns.SetSysctl("net/ipv6/conf/"+conf+"/disable_ipv6", "1")
-		if err != nil && !errors.Is(err, unix.ENOENT) {
-			return nil, errors.Join(err, ns.Close())
-		}
+	if err := ns.DisableIPv6(); err != nil {
+		return nil, errors.Join(err, ns.Close())
 	}
 	return ns, nil
 }

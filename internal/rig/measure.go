@@ -413,3 +413,15 @@ func (c *Comparison) Ratio(base, name string) (Interval, error) {
 	}
 	return Bootstrap(ratios, 1), nil
 }
+
+// Sleep waits for a time to pass, or for the context, whose cause it returns.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(max(d, 0))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -80,7 +79,7 @@ func (n *Network) build(ctx context.Context, o NetworkOptions) error {
 	}
 	router := cpus[0]
 	n.endpoint = cpus[1]
-	if n.Router, err = quietNS("net-router"); err != nil {
+	if n.Router, err = netns.NewQuiet("net-router"); err != nil {
 		return err
 	}
 	h, err := n.Router.Handle()
@@ -152,21 +151,6 @@ func (n *Network) addWAN(cpu int) error {
 	return nil
 }
 
-// quietNS makes a namespace in which nobody speaks without being asked.
-func quietNS(label string) (*netns.NS, error) {
-	ns, err := netns.New(label)
-	if err != nil {
-		return nil, err
-	}
-	for _, conf := range []string{"all", "default"} {
-		err := ns.SetSysctl("net/ipv6/conf/"+conf+"/disable_ipv6", "1")
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, errors.Join(err, ns.Close())
-		}
-	}
-	return ns, nil
-}
-
 // WaitForwarding waits until a bridge port forwards.
 func WaitForwarding(ctx context.Context, ns *netns.NS, dev string) error {
 	return ns.WaitUntil(ctx, dev+" forwarding", func() (bool, error) {
@@ -178,7 +162,7 @@ func WaitForwarding(ctx context.Context, ns *netns.NS, dev string) error {
 // connect makes a host and the cable between it and a port of the router.
 func (n *Network) connect(host *Host, port string, cpu int) error {
 	var err error
-	if host.NS, err = quietNS("net-host"); err != nil {
+	if host.NS, err = netns.NewQuiet("net-host"); err != nil {
 		return err
 	}
 	h, err := n.Router.Handle()
@@ -249,11 +233,7 @@ func addAddress(ns *netns.NS, dev string, ip netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	addr := &netlink.Addr{IPNet: &net.IPNet{IP: ip.AsSlice(), Mask: net.CIDRMask(24, 32)}}
-	if err := h.AddrAdd(link, addr); err != nil {
-		return fmt.Errorf("add address %s to %s: %w", ip, dev, err)
-	}
-	return nil
+	return netns.AddAddress(h, link, netip.PrefixFrom(ip, 24))
 }
 
 // addRoute sends what goes to the network of an address by a router.

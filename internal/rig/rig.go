@@ -203,11 +203,11 @@ func (r *Rig) build(ctx context.Context) error {
 	var err error
 	// No host speaks here: nothing but the measured frames shall come.
 	if !r.lane {
-		if r.Router, err = quietNS("rig-router"); err != nil {
+		if r.Router, err = netns.NewQuiet("rig-router"); err != nil {
 			return err
 		}
 	}
-	if r.source, err = quietNS("rig-source"); err != nil {
+	if r.source, err = netns.NewQuiet("rig-source"); err != nil {
 		return err
 	}
 	if err := r.addDevices(); err != nil {
