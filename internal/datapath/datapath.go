@@ -50,6 +50,7 @@ type Datapath struct {
 	lease  lease
 	asking sync.Mutex   // held while a program answers a question
 	mu     sync.RWMutex // of spec and the station table, which may be replaced
+	loaded programs
 }
 
 // Open creates the maps and has the kernel verify the programs once, so that
@@ -113,7 +114,7 @@ func (d *Datapath) Close() error {
 	d.stopLease()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return errors.Join(d.renew.Close(), d.table.unmap(), d.live.Close(), d.maps.Close())
+	return errors.Join(d.loaded.forget(), d.renew.Close(), d.table.unmap(), d.live.Close(), d.maps.Close())
 }
 
 // Mode decides how a port's frames find their way.
@@ -175,13 +176,18 @@ func nameOf(engine Engine, p Program) string {
 	return bpf.DatapathProgXdpl2Xdp
 }
 
-// load specialises and loads one of the object's programs. The constants are
-// frozen before the verifier runs, so it removes the branches that this port
-// never takes.
+// load returns one of the object's programs with a port's constants, for the
+// caller to close. What was loaded before is not verified again: a port that
+// tries two engines in turn changes them several times a second.
 func (d *Datapath) load(engine Engine, p Program) (*ebpf.Program, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	name := nameOf(engine, p)
+	return d.loaded.get(nameOf(engine, p), p, d.verify)
+}
+
+// verify specialises and loads a program. The constants are frozen before the
+// verifier runs, so it removes the branches that this port never takes.
+func (d *Datapath) verify(name string, p Program) (*ebpf.Program, error) {
 	spec := d.spec.Copy()
 	for other := range spec.Programs {
 		if other != name {
@@ -260,6 +266,9 @@ func (d *Datapath) ResizeStations(n uint32) (old io.Closer, err error) {
 	t, err := mapTable(m, int(n))
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
+	}
+	if err := d.loaded.forget(); err != nil { // they have the old table
+		return nil, errors.Join(err, t.Close())
 	}
 	d.spec.Maps[bpf.DatapathMapStations].MaxEntries = spec.MaxEntries
 	old, d.table, d.maps.Stations = d.table, t, m
