@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/xdpl2/xdpl2/internal/netns"
 )
 
 // TestLoadedOnce: the same program is verified once, another one is another, and
@@ -69,4 +71,38 @@ func TestLoadedIsBounded(t *testing.T) {
 	if opened != 3*mostLoaded+1 {
 		t.Errorf("%d loaded, want each", opened)
 	}
+}
+
+// BenchmarkEngineChange is what a port pays that tries two engines in turn: the
+// next program is attached, then the last one detached.
+func BenchmarkEngineChange(b *testing.B) {
+	netns.Require(b)
+	ns, err := netns.New("change")
+	must(b, err)
+	b.Cleanup(func() { ns.Close() })
+	must(b, ns.Do(func() error {
+		d, err := Open(Options{})
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		if err := d.SetPort(in, Port{Ifindex: loopback, Flags: usual, MaxLen: mtu1500}); err != nil {
+			return err
+		}
+		var last *Attachment
+		engines := []Engine{EngineTC, EngineGeneric}
+		for i := 0; b.Loop(); i++ {
+			next, err := d.Attach(engines[i%2], loopback, macMode)
+			if err != nil {
+				return err
+			}
+			if last != nil {
+				if err := last.Detach(); err != nil {
+					return err
+				}
+			}
+			last = next
+		}
+		return last.Detach()
+	}))
 }
