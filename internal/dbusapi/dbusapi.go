@@ -95,6 +95,12 @@ func serve(ctx context.Context, s api.Service, o Options, events <-chan api.Even
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Close()
+	// Who has the name can be asked: what properties are told to have changed
+	// from is known before.
+	before, err := s.Status(ctx)
+	if err != nil {
+		return err
+	}
 	reply, err := conn.RequestName(Name, dbus.NameFlagDoNotQueue)
 	if err != nil {
 		return fmt.Errorf("take the name %s: %w", Name, err)
@@ -103,10 +109,6 @@ func serve(ctx context.Context, s api.Service, o Options, events <-chan api.Even
 		return fmt.Errorf("take the name %s: another process has it", Name)
 	}
 	o.Log.Info("on D-Bus", "name", Name)
-	before, err := s.Status(ctx)
-	if err != nil {
-		return err
-	}
 	for dirty := false; ; {
 		select {
 		case event, ok := <-events:
