@@ -38,8 +38,15 @@ func setEngine(b *box, engine string) {
 	reload(b)
 }
 
+// bulkSize is how many frames native XDP may hold back until the driver has
+// looked through its ring (DEV_MAP_BULK_SIZE in kernel/bpf/devmap.c). Those that
+// the same look gives to the stack, before or behind them, do not wait for them,
+// so when native comes or goes in the middle of a look, so many may be overtaken.
+const bulkSize = 16
+
 // TestEveryChangeOfEngines changes from each engine to each other one while
-// frames flow: none is lost, doubled or overtaken.
+// frames flow: none is lost or doubled, and between tc and generic none is
+// overtaken.
 func TestEveryChangeOfEngines(t *testing.T) {
 	if !vethsTakeXDP(t) {
 		t.Skip("needs veths that take frames from native XDP without a program (Linux 5.13)")
@@ -81,11 +88,20 @@ func TestEveryChangeOfEngines(t *testing.T) {
 				stats, err := stream.Wait()
 				must(t, err)
 				redirected := b.count("eth1", "redirected") - before
+				from := walk[max(i-1, 0)]
+				late := 0
+				if from != engine && (from == "native" || engine == "native") {
+					late = bulkSize
+				}
+				if stats.Reordered > late {
+					t.Errorf("%s to %s: %d frames overtaken, expected at most %d", from, engine, stats.Reordered, late)
+				}
+				stats.Reordered = 0
 				if !stats.Perfect() || stats.Elsewhere > 0 {
-					t.Errorf("%s to %s: %+v", walk[max(i-1, 0)], engine, stats)
+					t.Errorf("%s to %s: %+v", from, engine, stats)
 				}
 				if redirected < uint64(stats.Sent)*99/100 {
-					t.Errorf("%s to %s: only %d of %d frames redirected", walk[max(i-1, 0)], engine, redirected, stats.Sent)
+					t.Errorf("%s to %s: only %d of %d frames redirected", from, engine, redirected, stats.Sent)
 				}
 				for _, p := range b.status().Ports {
 					if p.State != api.Accelerating || p.Engine != engine || hooks[engine] != "" && p.Hook != hooks[engine] {
