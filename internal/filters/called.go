@@ -48,7 +48,7 @@ func readCalls(bridges []bridgeCalls) (calls, error) {
 		{&c.arp, "arptables", func(b bridgeCalls) bool { return b.arp }},
 	} {
 		// /proc/sys/net shows the namespace of the thread that opens it.
-		value, err := os.ReadFile("/proc/sys/net/bridge/bridge-nf-call-" + s.key)
+		value, err := readFile("/proc/sys/net/bridge/bridge-nf-call-" + s.key)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return c, nil // no br_netfilter: the bridges' own settings do nothing
@@ -110,7 +110,7 @@ func (c calls) conntrack() []Filter {
 	if len(c.ip)+len(c.ip6) == 0 {
 		return nil
 	}
-	value, err := os.ReadFile(filepath.Join(modulesDir, "nf_conntrack/parameters/enable_hooks"))
+	value, err := readFile(filepath.Join(modulesDir, "nf_conntrack/parameters/enable_hooks"))
 	if err != nil || strings.TrimSpace(string(value)) != "Y" { // the parameter came with 5.16
 		return nil
 	}

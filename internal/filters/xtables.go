@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -82,7 +81,7 @@ func xtablesFilters(c calls) []Filter {
 // rules says of each table in words what it has, if it has anything.
 func (x xtables) rules(tracked bool) ([]string, error) {
 	// Asking for a table that is not there would make it.
-	names, err := os.ReadFile("/proc/thread-self/net/" + x.names)
+	names, err := readFile("/proc/thread-self/net/" + x.names)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
